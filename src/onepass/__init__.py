@@ -1,0 +1,27 @@
+"""onepass: one pass over the data, one model, one certificate.
+
+This module is a table of contents: each public name is imported from its room when it is first used, so that
+`import onepass` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "DataError": "errors",
+}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'onepass' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"onepass.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,50 @@
+"""The one compiler setting, and dispatch on the type of a rule.
+
+`jit` is the only decorator that compiles. fastmath stays off: it decides exact ties otherwise, hides NaN, and
+makes gathers slower. Compiled code is cached on disk; where no folder is writable it is compiled anew in each
+process, with one notice.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numba
+from numba.extending import overload
+
+F = TypeVar("F", bound=Callable[..., Any])
+_noticed = False
+
+
+def jit(function: F) -> F:
+    """The function, compiled at its first call (never at import)."""
+    try:
+        return numba.njit(cache=True, nogil=True, fastmath=False)(function)  # type: ignore[no-any-return]
+    except RuntimeError:  # numba finds neither the package folder nor the home writable
+        global _noticed
+        if not _noticed:
+            print(
+                "onepass: no writable folder for compiled kernels; compiling in every process",
+                file=sys.stderr,
+            )
+            _noticed = True
+        return numba.njit(nogil=True, fastmath=False)(function)  # type: ignore[no-any-return]
+
+
+def by_type(table: Mapping[type, F]) -> F:
+    """A function that hands its arguments to the entry for the *type* of its first one, a NamedTuple.
+
+    In plain Python it looks the type up when called; compiled, the choice is made at compile time and inlined, so it
+    costs nothing. (Handing functions to kernels, or building kernels in closures, would defeat the disk cache.)
+    """
+
+    def chosen(first, *rest):  # type: ignore[no-untyped-def]
+        return table[type(first)](first, *rest)
+
+    @overload(chosen, inline="always", strict=False)
+    def compiled(first, *rest):  # type: ignore[no-untyped-def]
+        return table.get(getattr(first, "instance_class", type(None)))
+
+    return chosen  # type: ignore[return-value]

@@ -1,0 +1,5 @@
+"""`python -m onepass.cli` is `onepass`."""
+
+from onepass.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Pictures of results. Only this room imports matplotlib (extra `report`)."""
