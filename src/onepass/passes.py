@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -103,7 +103,7 @@ class Pass:
         check(conversion, delta, bound)
         if cutoffs not in ("grid", "all"):
             raise ValueError(f"cutoffs: 'grid' or 'all' expected, got {cutoffs!r}")
-        if not (radius is None or radius == "auto" or (_is_number(radius) and 0.0 < radius < math.inf)):  # type: ignore[operator]
+        if not (radius is None or radius == "auto" or (_is_number(radius) and 0.0 < radius < math.inf)):
             raise ValueError(f"radius: a positive number, 'auto' or None expected, got {radius!r}")
         _check_count("horizon", horizon, 1)
         _check_count("n_features", n_features, 1)
@@ -180,33 +180,47 @@ class Pass:
             raise
 
     def _read(self, rows: AnyRows, y: Ints) -> None:
-        """Rows as they come: what of them is learned from, and what is set aside."""
-        if self.order_alarm and self._labels.count <= len(self._order.seen):
-            listen(self._order, y)
-        start = self.rows
-        self.rows += len(y)
+        """Rows as they come, in stretches that end where something happens between two rows."""
         if self._R is None and self.radius == "auto":
-            first = min(len(y), AUTO_ROWS - start)
-            norms = np.zeros(first)
-            squared_norms(part(rows, 0, first), norms)
-            self._longest_row = max(self._longest_row, math.sqrt(norms.max(initial=0.0)))
-            if start + first < AUTO_ROWS:
-                return
+            first = min(len(y), AUTO_ROWS - self.rows)
+            self._measure(part(rows, 0, first), y[:first])
+            rows, y = part(rows, first, len(y)), y[first:]
+        if self._R is not None:
+            rows = onto_ball(rows, self._R)
+        held = held_out(self.seed, self.rows, len(y), self.validation_fraction)
+        learned = np.flatnonzero(~held) if held.any() else None  # places of the rows to learn, if not all
+        done = 0
+        while done < len(y) and not self.stopped:
+            ahead = self._next_border() - self.rounds
+            if learned is None:
+                stop = min(len(y), done + ahead)
+                stretch, labels = part(rows, done, stop), y[done:stop]
+            else:
+                behind = int(np.searchsorted(learned, done))
+                stop = int(learned[behind + ahead - 1]) + 1 if behind + ahead <= learned.size else len(y)
+                out, stretch, labels = held[done:stop], part(rows, done, stop), y[done:stop]
+                self._watch("validation", take(stretch, out), labels[out])
+                stretch, labels = take(stretch, ~out), labels[~out]
+            self._hear(y[done:stop])
+            if len(labels):
+                self._advance(stretch, labels)
+            done = stop
+
+    def _hear(self, y: Ints) -> None:
+        self.rows += len(y)
+        if self.order_alarm and self._labels.count <= self._order.seen.size:
+            listen(self._order, y)
+
+    def _measure(self, rows: AnyRows, y: Ints) -> None:
+        """radius="auto": the first rows only tell how long rows are."""
+        norms = np.zeros(len(y))
+        squared_norms(rows, norms)
+        self._longest_row = max(self._longest_row, math.sqrt(norms.max(initial=0.0)))
+        self._hear(y)
+        if self.rows >= AUTO_ROWS:
             if self._longest_row == 0.0:
                 raise DataError(f"radius='auto': the first {AUTO_ROWS} rows are all zero; give radius a number")
             self._declare_radius(self._longest_row)
-            rows, y, start = part(rows, first, len(y)), y[first:], start + first
-        if self._R is not None:
-            rows = onto_ball(rows, self._R)
-        if self.validation_fraction > 0.0:
-            held = held_out(self.seed, start, len(y), self.validation_fraction)
-            self._watch("validation", take(rows, held), y[held])
-            rows, y = take(rows, ~held), y[~held]
-        done = 0
-        while done < len(y) and not self.stopped:
-            stop = min(len(y), done + self._next_border() - self.rounds)
-            self._advance(part(rows, done, stop), y[done:stop])
-            done = stop
 
     def _next_border(self) -> int:
         """The next round at which something happens between two rows; fixed by the round alone."""
@@ -422,6 +436,7 @@ class Pass:
 
     def state(self) -> dict[str, Any]:
         """All that changes while rows are fed, as a copy that `restore` takes."""
+        self._enter_tally()
         kept = {name: getattr(self, name) for name in _CHANGING}
         return copy.deepcopy({**kept, "_log": self._log.cut(), "_columns": self._columns})
 
@@ -458,6 +473,8 @@ def held_out(seed: int, start: int, rows: int, fraction: float) -> Any:
 
     The hash is splitmix64: every bit of the row's number reaches every bit of the result.
     """
+    if fraction == 0.0:
+        return np.zeros(rows, dtype=bool)
     with np.errstate(over="ignore"):
         z = np.arange(start, start + rows, dtype=np.uint64) + np.uint64(seed) * np.uint64(0xD1342543DE82EF95)
         z = (z + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -467,7 +484,7 @@ def held_out(seed: int, start: int, rows: int, fraction: float) -> Any:
     return z < np.uint64(int(fraction * 2**64))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
