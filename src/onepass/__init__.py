@@ -18,6 +18,7 @@ _HOME = {
     "DataError": "errors",
     "LimitError": "errors",
     "LinearModel": "models",
+    "OnePassClassifier": "estimator",
     "OnepassError": "errors",
     "Pass": "passes",
     "StoppedError": "errors",

@@ -24,6 +24,7 @@ from onepass.loop import RADIUS2, SCALE, head_of, learn, renew_norm
 from onepass.models import LinearModel, VotedModel
 from onepass.regret import Regret, regret
 from onepass.rows import (
+    LARGEST,
     AnyRows,
     Dense,
     Ints,
@@ -130,6 +131,10 @@ class Pass:
         self.rounds = 0  # rows learned from
         self.stopped = False
         self._labels = Labels.of(classes)
+        self._codes = {
+            label: self._labels.encode([label], 1)[1]
+            for label in (self._labels.classes if self._labels.declared else ())
+        }
         self._bias = 1.0 if fit_intercept else 0.0
         self._R = float(radius) if _is_number(radius) else None
         self._longest_row = 0.0  # for radius="auto"
@@ -149,8 +154,9 @@ class Pass:
             self._watched["penalised"] = Watchlist(penalised)
         if validation_fraction > 0.0:
             self._watched["validation"] = Watchlist("hypothesis")
-        if self._R is not None:
-            self._declare_radius(self._R)
+        self._plain = radius is None and not self._watched and stop_at is None  # a row goes straight to the learner
+        self._declare_radius(self._R)
+        self._widen(n_features or 0)
         certified_loss(self._trace(), loss)
 
     # --- feeding ------------------------------------------------------------------------------------------------------
@@ -178,6 +184,23 @@ class Pass:
             if before is not None:
                 self.restore(before)
             raise
+
+    def feed_one(self, X: Any, y: Any) -> bool:
+        """Feed one row without the cost of looking at it in general; False, and nothing done, if it is no such case.
+
+        One dense float64 row of the declared width with one declared label: everything else goes by `feed`.
+        """
+        if not (type(X) is np.ndarray and X.dtype == np.float64 and X.shape == (1, self.n_features) and len(y) == 1):
+            return False
+        if not (X.flags.c_contiguous and X.flags.writeable and self._plain) or self.stopped:
+            return False
+        label = y[0]
+        code = self._codes.get(label.item() if isinstance(label, np.generic) else label)
+        if code is None or not np.abs(X).max() <= LARGEST or self._next_border() == self.rounds + 1:
+            return False
+        self._hear(code)
+        self._advance(Dense(X), code)
+        return True
 
     def _read(self, rows: AnyRows, y: Ints) -> None:
         """Rows as they come, in stretches that end where something happens between two rows."""
@@ -305,11 +328,10 @@ class Pass:
 
     # --- what the learner and the certificate read --------------------------------------------------------------------
 
-    def _declare_radius(self, radius: float) -> None:
+    def _declare_radius(self, radius: float | None) -> None:
         self._R = radius
-        reach = self._setting.reach
-        assert reach is not None
-        self._state[RADIUS2] = reach * reach
+        self._rule = self.learner.rule(self._setting)
+        self._state[RADIUS2] = (self._setting.reach or 0.0) ** 2
 
     @property
     def _outputs(self) -> int:
@@ -321,10 +343,6 @@ class Pass:
             return Setting(self.horizon, None)
         fan = 1.0 if self._outputs == 1 else 2.0
         return Setting(self.horizon, math.sqrt(fan * (self._R * self._R + self._bias)))
-
-    @property
-    def _rule(self) -> Any:
-        return self.learner.rule(self._setting)
 
     @property
     def _loss_bound(self) -> float | None:
@@ -444,7 +462,22 @@ class Pass:
         """Go on from where `state` was taken, in a pass with the same options."""
         for name, value in copy.deepcopy(state).items():
             setattr(self, name, value)
+        self._rule = self.learner.rule(self._setting)
         self._widen(len(self._weights) - 1)
+
+    def without_rows(self) -> Pass:
+        """This pass with its update rows folded into columns, to be stored; with its rows, where columns have no room.
+
+        It shares arrays with this one: store it or let it go before the next row.
+        """
+        twin = copy.copy(self)
+        twin._log = self._log.cut()
+        try:
+            twin._compact()
+        except LimitError:
+            return self
+        twin._log = empty_log()
+        return twin
 
 
 _CHANGING = (
