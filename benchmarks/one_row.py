@@ -1,6 +1,6 @@
 """One row at a time: partial_fit calls per second, against scikit-learn and river, in one run.
 
-    python benchmarks/one_row.py [--rows 20000]
+python benchmarks/one_row.py [--rows 20000]
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Newswire:
         zipf = 1.0 / (np.arange(self.vocabulary) + 2.7) ** 1.05
         family = rng.normal(size=(1 + max(FAMILIES), self.vocabulary))
         own = rng.normal(size=(len(CATEGORIES), self.vocabulary))
-        topical = rng.random(self.vocabulary) < TOPICAL
+        topical = (rng.random(self.vocabulary) < TOPICAL) & (np.arange(self.vocabulary) >= COMMON)
         keep = np.empty((len(CATEGORIES), self.vocabulary))
         other = np.empty((len(CATEGORIES), self.vocabulary), dtype=np.int32)
         for c, kin in enumerate(FAMILIES):
@@ -98,7 +98,8 @@ class Newswire:
             yield self.documents(first, min(first + chunk, documents), categories)
 
 
-TOPICAL, KIN, OWN = 0.3, 0.35, 0.5  # share of words that lean to a topic, and how much to the family, to the category
+COMMON = 100  # words as common as "the" lean to no topic
+TOPICAL, KIN, OWN = 0.3, 0.45, 0.75  # share of words that lean to a topic, and how much to the family, to the category
 STRAY = 0.25  # up to this part of a document may be in the words of another category
 
 
