@@ -31,15 +31,12 @@ def main() -> None:
         false += bool(wrong)
         for kind, chosen in KINDS.items():
             ratios[kind] += [line["risk"] / line["true"] for line in found if chosen(line)]
-        print(
-            f"seed {seed:2d}: {len(found) - len(wrong)} of {len(found)} certified numbers are at least the true ones",
-            flush=True,
-        )
+        fine = len(found) - len(wrong)
+        print(f"seed {seed:2d}: {fine} of {len(found)} certified numbers are at least the true ones", flush=True)
     print(f"runs with a false certificate: {false} of {args.seeds}")
     for kind, values in ratios.items():
-        print(
-            f"certified / true, {kind:25s}: mean {np.mean(values):.3f}, from {np.min(values):.3f} to {np.max(values):.3f}"
-        )
+        spread = f"from {np.min(values):.3f} to {np.max(values):.3f}"
+        print(f"certified / true, {kind:25s}: mean {np.mean(values):.3f}, {spread}")
 
 
 if __name__ == "__main__":

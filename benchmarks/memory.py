@@ -17,9 +17,7 @@ from onepass import Pass
 from onepass.rows import Rows
 
 
-def chunk(
-    rng: np.random.Generator, rows: int, features: int, values: int, teacher: np.ndarray
-) -> tuple[Rows, np.ndarray]:
+def chunk(rng, rows: int, features: int, values: int, teacher) -> tuple[Rows, np.ndarray]:
     """Sparse rows with indices spread over all features; a fifth of the labels are wrong."""
     step = features // values
     indices = (np.arange(values) * step + rng.integers(0, step, size=(rows, values))).astype(np.int32)
@@ -48,12 +46,9 @@ def main() -> None:
                 done += part
             trace = run._trace()
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            how = (
-                f"{trace.columns.fold.A.size} columns of {trace.columns.bits} bits" if trace.compacted else "rows kept"
-            )
-            print(
-                f"  {done:10,} rows, {trace.updates:9,} updates, {how:24s} peak {peak:7.0f} MB, {run.certificate().risk:.4f}"
-            )
+            columns = trace.columns
+            how = f"{columns.fold.A.size} columns of {columns.bits} bits" if columns else "rows kept"
+            print(f"  {done:10,} rows, {trace.updates:9,} updates, {how:24s} peak {peak:7.0f} MB")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""One pass over 300,000 sparse rows, its cutoff average and its certificate, against scikit-learn's averaged Perceptron.
+"""One pass over 300,000 sparse rows, its cutoff average and certificate, against scikit-learn's averaged Perceptron.
 
     python benchmarks/one_pass.py [--rows 300000] [--noise 0.02]
 
-Same arrays for all, every figure the best of several repetitions in one run. "Bare read" is NumPy summing the two arrays
-that hold the rows: no pass can be faster than that by much.
+Same arrays for all, every figure the best of several repetitions in one run. "Bare read" is NumPy summing the two
+arrays that hold the rows: no pass can be faster than that by much.
 """
 
 from __future__ import annotations
@@ -83,16 +83,15 @@ def main() -> None:
     read = best(lambda: (X.indices.sum(), X.data.sum()))
     one = best(learn)
     conversion = best(convert)
-    peer = best(
-        lambda: SGDClassifier(loss="perceptron", average=True, max_iter=1, tol=None, shuffle=False).fit(X, y), 3
-    )
+    sgd = SGDClassifier(loss="perceptron", average=True, max_iter=1, tol=None, shuffle=False)
+    peer = best(lambda: sgd.fit(X, y))
     updates = kept["run"].trace().updates
     print(f"updates                           {updates / args.rows:8.1%} of the rows")
     print(f"bare read of the arrays           {read:8.3f} s")
     print(f"pass (checks included)            {one:8.3f} s   {one / read:5.2f} × the bare read")
     print(f"cutoff average and certificate    {conversion:8.3f} s   {conversion / one:5.1%} of the pass")
     print(
-        f"scikit-learn, averaged Perceptron {peer:8.3f} s   onepass, all of it, is {peer / (one + conversion):5.2f} × as fast"
+        f"scikit-learn, averaged Perceptron {peer:8.3f} s   {peer / (one + conversion):5.2f} × as long as all of that"
     )
     with tempfile.TemporaryDirectory() as cache:
         print(f"first call, nothing compiled      {first_call(cache):8.3f} s")
