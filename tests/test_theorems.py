@@ -147,7 +147,7 @@ def test_the_order_alarm_hears_several_classes():
 
 
 def test_bettings_slack_is_less_than_half_of_dekel2008s():
-    """10,000 rows of hinge loss, as separable as RCV1; the grid of cutoffs costs next to nothing against all of them."""
+    """10,000 rows of hinge loss, as separable as RCV1; the grid of cutoffs costs next to nothing against all."""
     pair, scale = ("CCAT", "GCAT"), 4.0
     wire = Newswire(seed=0)
     X, y = wire.documents(0, 10_000, pair)
