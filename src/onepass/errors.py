@@ -23,8 +23,8 @@ class DataError(OnepassError, ValueError):
 
     The message stands alone; what is known about the place comes with it, in the words that a terminal shows.
 
-    >>> str(DataError("index 3 after 7", path="a.svm", line=2, column=9, text=b"1 7:1 \\x1b 3:1", remedy="--unsorted=sort"))
-    'a.svm:line 2, col 9: index 3 after 7. Line: "1 7:1 \\\\x1b 3:1". Fix: --unsorted=sort'
+    >>> str(DataError("index 3 after 7", path="a.svm", line=2, column=7, text=b"1 7:1 3:\\x1b", remedy="sort"))
+    'a.svm:line 2, col 7: index 3 after 7. Line: "1 7:1 3:\\\\x1b". Fix: sort'
     >>> str(DataError("no examples"))
     'no examples'
     """
@@ -76,9 +76,7 @@ def printable(text: bytes | str) -> str:
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text
-    )
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
 
 
 def excerpt(text: bytes | str, column: int | None = None) -> str:

@@ -5,7 +5,8 @@ compression, blocks (whole lines), stream (threads and order), and a module for 
 """
 
 from onepass.io.chunk import Chunk, Origin
+from onepass.io.dump import dump_svmlight
 from onepass.io.formats import open_stream
 from onepass.io.stream import Stream
 
-__all__ = ["Chunk", "Origin", "Stream", "open_stream"]
+__all__ = ["Chunk", "Origin", "Stream", "dump_svmlight", "open_stream"]

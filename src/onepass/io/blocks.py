@@ -1,7 +1,7 @@
 """Text cut into blocks of whole lines, or of whole CSV records.
 
-A plain file is cut at fixed bytes: a block owns the lines that *start* in its range, so any worker can find its own lines
-with no word from the others. What can only be read from the front is cut by the thread that reads it.
+A plain file is cut at fixed bytes: a block owns the lines that *start* in its range, so any worker can find its own
+lines with no word from the others. What can only be read from the front is cut by the thread that reads it.
 """
 
 from __future__ import annotations
@@ -63,8 +63,7 @@ def blocks(source: Source) -> Iterator[Load]:
 def records(source: Source, delimiter: bytes) -> Iterator[Load]:
     """The source's CSV records in order; a newline inside quotes ends none."""
     quotes = Quotes(source.path, delimiter)
-    yield from _cut(source, quotes.last_end)
-    quotes.finish()
+    return _cut(source, quotes.last_end, quotes.finish)
 
 
 def _ranges(source: Source) -> Iterator[Load]:
@@ -115,8 +114,11 @@ def check_line(length: int, source: Source) -> None:
         )
 
 
-def _cut(source: Source, last_end: Callable[[bytes], int]) -> Iterator[Load]:
-    """Blocks of about block_size bytes up to where `last_end` says that the last whole record ends."""
+def _cut(source: Source, last_end: Callable[[bytes], int], finish: Callable[[], None] = lambda: None) -> Iterator[Load]:
+    """Blocks of about block_size bytes up to where `last_end` says that the last whole record ends.
+
+    `finish` may object to how the text ends before the last block is handed out.
+    """
     held, length = list[bytes](), 0  # `held` joins to text in which no record ends
     start = len(BOM) if source.bom else 0
     fresh, size = list[bytes](), 0
@@ -143,6 +145,8 @@ def _cut(source: Source, last_end: Callable[[bytes], int]) -> Iterator[Load]:
     rest = b"".join([*held, text])
     if source.truncated:  # a cut line may still read as a line, with another number in it
         rest = rest[: len(rest) - len(text) + end] if end >= 0 else b""
+    else:
+        finish()
     if rest:
         yield _loaded(source, rest, start)
 
@@ -173,7 +177,10 @@ class Quotes:
         """The text has ended: an open quote has swallowed the rest of the file."""
         if self._state == QUOTED:
             raise DataError(
-                "a quote is opened here and never closed", path=self._path, line=int(self._opened), remedy='write " as ""'
+                "a quote is opened here and never closed",
+                path=self._path,
+                line=int(self._opened),
+                remedy='write " as ""',
             )
 
 

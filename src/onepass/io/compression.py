@@ -34,7 +34,7 @@ class Readable(Protocol):
         ...
 
 
-class EndsEarly(Exception):
+class EndsEarlyError(Exception):
     """The stream stops in the middle of a member."""
 
 
@@ -60,7 +60,7 @@ def detect(head: bytes, name: str) -> str:
 
 
 def decompressed(raw: Readable, compression: str, path: str, max_expand: float) -> Iterator[bytes]:
-    """The plain bytes in pieces of at most 1 MB. Raises EndsEarly, and DataError for damage, junk or a bomb."""
+    """The plain bytes in pieces of at most 1 MB. Raises EndsEarlyError, and DataError for damage, junk or a bomb."""
     size = 0
     for piece in _pieces(raw, compression, path):
         size += len(piece)
@@ -89,9 +89,8 @@ def _codec(compression: str) -> Codec:
     if compression == "gz":
         from isal import igzip_lib
 
-        return Codec(
-            lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP), b"\x1f\x8b", b"\0", (igzip_lib.IsalError,)
-        )
+        errors: Any = (igzip_lib.IsalError,)  # isal's stub calls this class an instance
+        return Codec(lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP), b"\x1f\x8b", b"\0", errors)
     if compression == "bz2":
         return Codec(bz2.BZ2Decompressor, b"BZh", b"", (OSError, ValueError))
     return Codec(lambda: lzma.LZMADecompressor(memlimit=MEMORY), b"\xfd7zXZ\0", b"\0", (lzma.LZMAError,))
@@ -106,7 +105,7 @@ def _members(raw: Readable, codec: Codec, compression: str, path: str) -> Iterat
             if not data and decoder.needs_input:
                 data = raw.read(READ)
                 if not data:
-                    raise EndsEarly
+                    raise EndsEarlyError
             piece = decoder.decompress(data, PIECE)
             data = b""
             if piece:
@@ -132,13 +131,13 @@ def _zstandard(raw: Readable, path: str) -> Iterator[bytes]:
             if isinstance(error, DataError):
                 raise
             if "Truncated" in str(error):
-                raise EndsEarly from error
+                raise EndsEarlyError from error
             if begun and "frame descriptor" in str(error):
                 raise _junk("zst", path) from error
             raise _damaged("zst", error, path) from error
         if not piece:
             if raw.consumed == 0:
-                raise EndsEarly
+                raise EndsEarlyError
             return
         begun = True
         yield piece

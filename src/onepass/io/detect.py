@@ -74,7 +74,9 @@ def refuse_strangers(head: bytes, path: str) -> None:
             raise DataError(f"this looks like {what}", path=path, remedy=remedy)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[:4096].count(0) > len(head[:4096]) // 4:
         raise DataError(
-            "this looks like UTF-16, or is no text at all", path=path, remedy="convert it to UTF-8, e.g. iconv -f UTF-16"
+            "this looks like UTF-16, or is no text at all",
+            path=path,
+            remedy="convert it to UTF-8, e.g. iconv -f UTF-16",
         )
 
 
@@ -82,7 +84,9 @@ def refuse_other_line_ends(head: bytes, path: str) -> None:
     """Raise for text whose lines end in CR only."""
     if b"\r" in head and b"\n" not in head:
         raise DataError(
-            "the lines end in CR only, as on very old computers", path=path, remedy="convert the line ends, e.g. tr '\\r' '\\n'"
+            "the lines end in CR only, as on very old computers",
+            path=path,
+            remedy="convert the line ends, e.g. tr '\\r' '\\n'",
         )
 
 

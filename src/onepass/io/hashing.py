@@ -44,7 +44,7 @@ def _scrambled(k: Any) -> Any:
 
 @jit
 def name_hash(text: Any, start: Any, stop: Any, seed: Any) -> Any:
-    """A name's hash on top of its namespace's: digits alone are the number they say, plus the seed; the rest is murmur3."""
+    """A name's hash, seeded by its namespace's: digits alone are their number plus the seed, the rest is murmur3."""
     whole = np.uint64(0)
     for p in range(start, stop):
         c = text[p]
@@ -63,3 +63,14 @@ def hashed(name: bytes, seed: int = 0) -> int:
     text = np.frombuffer(bytearray(name), np.uint8)
     with np.errstate(over="ignore"):
         return int(name_hash(text, np.uint64(0), np.uint64(text.size), np.uint64(seed)))
+
+
+def murmur3_of(name: bytes) -> int:
+    """MurmurHash3_x86_32 with seed 0, digits or not.
+
+    >>> murmur3_of(b"2024") == hashed(b"2024")
+    False
+    """
+    text = np.frombuffer(bytearray(name), np.uint8)
+    with np.errstate(over="ignore"):
+        return int(murmur3(text, np.uint64(0), np.uint64(text.size), np.uint64(0)))

@@ -3,8 +3,8 @@
 A format gives two readers of the same language:
 
 - `tokenize`, a kernel that reads line after line into a `Table` and *stops at the first line it does not like*;
-- `read_line`, ordinary Python, which is the format's definition: it reads any line or says what is wrong with it, where,
-  and what to do about it.
+- `read_line`, ordinary Python, which is the format's definition: it reads any line or says what is wrong with it,
+  where, and what to do about it.
 
 So the kernel needs no error codes and the messages need no kernel; a number with 800 digits is read by the second, and
 costs its own line only. Tests hold the two to the same answers.
@@ -13,6 +13,7 @@ costs its own line only. Tests hold the two to the same answers.
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,7 +24,7 @@ from onepass.io.chunk import Bytes, Labels
 from onepass.rows import AnyRows, Floats, Ints, Rows
 
 
-class Fault(Exception):
+class LineError(Exception):
     """What is wrong with one line, at which byte (from 1), and what to do about it."""
 
     def __init__(self, message: str, column: int | None = None, remedy: str | None = None) -> None:
@@ -36,7 +37,7 @@ class BadLine(NamedTuple):
 
     line: int
     text: bytes
-    fault: Fault
+    fault: LineError
 
 
 class Parsed(NamedTuple):
@@ -90,7 +91,7 @@ class LineFormat(Protocol):
         ...
 
     def read_line(self, line: bytes) -> Example | None:
-        """The example of a line (without its newline), None for a blank or comment. Raises Fault."""
+        """The example of a line (without its newline), None for a blank or comment. Raises LineError."""
         ...
 
 
@@ -122,13 +123,14 @@ def parse_lines(form: LineFormat, text: Bytes, size: int, skip: bool = False) ->
             line = _line_at(text, state.position, size)
             try:
                 state = _store(form.read_line(line), len(line) + 1, table, state)
-            except Fault as fault:
+            except LineError as fault:
                 bad.append(BadLine(state.line, line, fault))
                 if not skip:
                     break
                 state = state._replace(position=state.position + len(line) + 1, line=state.line + 1)
             state = form.tokenize(text, size, table, state)
-    for array, used in zip(table, (state.row + 1, state.nonzeros, state.nonzeros, state.row), strict=True):
+    arrays: tuple[npt.NDArray[Any], ...] = table
+    for array, used in zip(arrays, (state.row + 1, state.nonzeros, state.nonzeros, state.row), strict=True):
         array.resize(used, refcheck=False)  # gives the rest back in place: nobody else holds these arrays yet
     return Parsed(Rows(*table[:3]), table.labels, state.line, bad, state.flags)
 
@@ -153,6 +155,39 @@ def _store(example: Example | None, length: int, table: Table, state: State) -> 
     table.labels[state.row] = example.label
     table.indptr[state.row + 1] = end
     return State(position, state.row + 1, end, line, state.flags | example.flags)
+
+
+NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def finite(text: bytes, column: int, what: str, missing: str = "error") -> float:
+    """The number that the text is. Raises LineError at its first bad byte, or with what it is instead."""
+    plain = text.lower().lstrip(b"+-")
+    if plain == b"nan":
+        if missing == "zero":
+            return 0.0
+        raise LineError(
+            f"{what} {text.decode()} is not a finite number", column, None if what == "label" else "--missing=zero"
+        )
+    if plain in (b"inf", b"infinity"):
+        raise LineError(f"{what} {text.decode()} is not a finite number", column)
+    match = NUMBER.match(text)
+    end = match.end() if match else 0
+    if end < len(text):
+        raise LineError(f"this {what} is not a number", column + end)
+    value = float(text)
+    if math.isinf(value):
+        raise LineError(f"{what} overflows: it is beyond the largest float, 1.8e308", column)
+    return value
+
+
+def carriage_return(line: bytes) -> LineError:
+    """What to say of a CR that does not stand before an LF."""
+    return LineError(
+        "a carriage return in the middle of a line: do the lines end in CR only?",
+        line.index(b"\r") + 1,
+        "convert the line ends, e.g. tr '\\r' '\\n'",
+    )
 
 
 KEEP_NONE, KEEP_SUM, KEEP_LAST = 0, 1, 2  # what to do with a feature that stands twice in a row

@@ -3,8 +3,8 @@
 A number is `[+-] digits [. digits] [e [+-] digits]` with a digit somewhere before the exponent. Three ways, in order:
 
 1. mantissa < 2^53 and |exponent| ≤ 22: both are exact floats, so one division or product rounds correctly.
-2. up to 19 digits: the Eisel–Lemire product with a 128-bit power of five. See Lemire 2021, *Number parsing at a gigabyte
-   per second*, and Mushtak & Lemire 2023, which proves that no case is left over.
+2. up to 19 digits: the Eisel–Lemire product with a 128-bit power of five. See Lemire 2021, *Number parsing at a
+   gigabyte per second*, and Mushtak & Lemire 2023, which proves that no case is left over.
 3. more digits: the first 19, rounded down and up; if both give the same float it is the answer. Else DOUBTFUL, and the
    caller asks `float()`.
 """
@@ -111,7 +111,7 @@ def _nearest(w: Any, q: Any) -> Any:
 @jit
 def _first_nineteen(text: Any, p: Any) -> Any:
     """(mantissa, exponent, more) of the number at p: its first 19 significant digits, and whether others follow."""
-    mantissa, digits, exponent, point, more = np.uint64(0), 0, 0, False, False
+    mantissa, digits, exponent, point, more = np.uint64(0), np.int64(0), np.int64(0), False, False
     while True:
         c = text[p]
         p += np.uint64(1)
@@ -136,7 +136,7 @@ def _float_of(bits: Any) -> Any:
 
 @jit
 def rounded(text: Any, p: Any, mantissa: Any, exponent: Any, digits: Any, scale: Any) -> Any:
-    """(value, status) of a number outside the first way. `scale` is the exponent as written, `digits` counts all of them."""
+    """(value, status) of a number beyond the first way; `scale` is the exponent as written, `digits` their number."""
     status = READ
     bits = np.uint64(0)
     if digits <= 19:
@@ -153,7 +153,7 @@ def rounded(text: Any, p: Any, mantissa: Any, exponent: Any, digits: Any, scale:
 
 @jit
 def number(text: Any, p: Any) -> Any:
-    """(value, position after it, status) of the decimal number at `p`; the position is `p` itself when none stands there.
+    """(value, position after it, status) of the decimal number at `p`; the position is `p` if none stands there.
 
     `text` must hold a byte that is no part of a number at or after p: the reader's closing newline.
     """

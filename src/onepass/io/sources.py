@@ -7,6 +7,7 @@ for whatever cannot be read from the middle; and `blocks` (see blocks.py), whole
 from __future__ import annotations
 
 import glob
+import io
 import itertools
 import os
 import stat
@@ -99,7 +100,7 @@ class RawFile:
         self._peeked = b""
         try:
             # Unbuffered, so that a thread that waits for stdin holds no lock the interpreter needs to end.
-            self._file = open(0, "rb", buffering=0, closefd=False) if path == STDIN else open(path, "rb", buffering=0)
+            self._file = io.FileIO(0, closefd=False) if path == STDIN else io.FileIO(path)
             self._status = os.fstat(self._file.fileno())
         except OSError as error:
             raise DataError(f"cannot open: {_reason(error)}", path=path) from error
@@ -125,7 +126,7 @@ class RawFile:
 
     def read_at(self, start: int, buffer: Bytes) -> int:
         """Fill the buffer with the bytes from `start` on, from any thread; how many there were."""
-        view, filled = memoryview(buffer), 0
+        view, filled = buffer.data, 0
         with self._lock:
             self._file.seek(start)
             while filled < len(view) and (count := self._file.readinto(view[filled:])):
@@ -168,11 +169,9 @@ class Limits(NamedTuple):
 class Source:
     """One opened file: its path, compression, and the text in it."""
 
-    def __init__(
-        self, path: str, compression: str | None = None, limits: Limits | None = None, note: Callable[[str], None] = print
-    ) -> None:
+    def __init__(self, path: str, compression: str | None, limits: Limits, note: Callable[[str], None]) -> None:
         self.path = path
-        self.limits = limits or Limits()
+        self.limits = limits
         self.note = note
         self.raw = RawFile(path)
         self.compression = compression or codecs.detect(self.raw.peek(8), path)
@@ -205,10 +204,12 @@ class Source:
     def _decompressed(self) -> Iterator[bytes]:
         try:
             yield from codecs.decompressed(self.raw, self.compression, self.path, self.limits.max_expand)
-        except codecs.EndsEarly as error:
+        except codecs.EndsEarlyError as error:
             if not self.limits.allow_truncated:
                 raise DataError(
-                    "the compressed stream ends early", path=self.path, remedy="fetch the file again, or --allow-truncated"
+                    "the compressed stream ends early",
+                    path=self.path,
+                    remedy="fetch the file again, or --allow-truncated",
                 ) from error
             self.truncated = True
             self.note(f"{self.path}: the compressed stream ends early; what came before was read")

@@ -1,8 +1,8 @@
 """The public face of the readers: files in, chunks out, in order, whatever the format and the number of threads.
 
-One thread reads (or only deals out byte ranges, where the file allows it), a pool parses, and the caller takes the results
-in order. A bounded queue holds the reader back, so memory is a few blocks; an error anywhere travels through the queue
-and is raised where the bad block would have come.
+One thread reads (or only deals out byte ranges, where the file allows it), a pool parses, and the caller takes the
+results in order. A bounded queue holds the reader back, so memory is a few blocks; an error anywhere travels through
+the queue and is raised where the bad block would have come.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Stream:
 
     Attributes: `format`; `compression`; `total_bytes` (None if unknown) and `consumed`, both as the files lie on disk;
     `notes`, things to tell the user; `identity` of every plain file; `labels` met, each with the origin of the chunk it
-    first stood in; `skipped`, the number of bad lines left out; `changed`, files that are not what they were at the start;
-    `truncated`, whether a compressed stream ended early and was allowed to.
+    first stood in; `skipped`, the number of bad lines left out; `changed`, files that are not what they were at the
+    start; `truncated`, whether a compressed stream ended early and was allowed to.
     """
 
     def __init__(
@@ -98,10 +98,11 @@ class Stream:
         # A daemon: a reader that waits for stdin must not keep the program from ending.
         self._reader = threading.Thread(target=self._read, name="onepass-read", daemon=True)
         self._chunks = self._take()
+        self._tell_twins()
 
     @property
     def compression(self) -> str:
-        """"none", "gz", …; several, joined by commas, if the files differ."""
+        """ "none", "gz", …; several, joined by commas, if the files differ."""
         return ",".join(sorted(set(self._compressions)))
 
     def note(self, text: str) -> None:
@@ -203,6 +204,8 @@ class Stream:
         for number, text, fault in bad:
             if not self._skip:
                 message, remedy = fault.message, fault.remedy
+                if self.format in detect.BINARY:
+                    raise DataError(f"row {line + number}: {message}", path=source.path, remedy=remedy)
                 likely = detect.guess(source.head)
                 if line == 1 and likely not in (None, self.format):
                     message, remedy = f"{message} (this looks like {likely})", f"--format {likely}"
@@ -227,6 +230,13 @@ class Stream:
         for label in np.unique(labels).tolist():
             if label == label:  # not nan, the label of an unlabelled example
                 self.labels.setdefault(label, origin)
+
+    def _tell_twins(self) -> None:
+        seen: dict[tuple[int, str], str] = {}
+        for known in filter(None, self.identity):
+            twin = seen.setdefault((known.size, known.ends), known.path)
+            if known.size and twin is not known.path:
+                self.note(f"{twin} and {known.path} seem to be the same data")
 
     def _tell_labels(self) -> None:
         met = sorted(self.labels, key=lambda label: (isinstance(label, str), label))

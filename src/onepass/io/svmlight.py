@@ -16,13 +16,26 @@ import numpy as np
 from onepass._jit import jit
 from onepass.io.blocks import Work, works_of_lines
 from onepass.io.chunk import Bytes
-from onepass.io.lines import KEEP_LAST, KEEP_NONE, KEEP_SUM, Example, Fault, State, Table, tidied, tidy
+from onepass.io.lines import (
+    KEEP_LAST,
+    KEEP_NONE,
+    KEEP_SUM,
+    NUMBER,
+    Example,
+    LineError,
+    State,
+    Table,
+    carriage_return,
+    finite,
+    tidied,
+    tidy,
+)
 from onepass.io.numbers import READ, number
+from onepass.io.options import between, one_of
 from onepass.io.sources import Source
 
 QID, ZERO = 1, 2  # remarks: a qid was ignored; index 0 was met
 
-NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 TOKEN = re.compile(rb"[^ \t]+")
 DUPLICATES = {"error": KEEP_NONE, "sum": KEEP_SUM, "last": KEEP_LAST}
 
@@ -43,8 +56,8 @@ class Svmlight:
 
     zero_based: the first feature is 0, not 1. max_features: a larger index is an error, found before any memory is
     asked for. bits: fold indices modulo 2^bits, adding what falls together. unsorted: "error" or "sort". duplicates:
-    "error", "sum" or "last". missing: "error", or "zero" to read nan as 0. labelled: False accepts lines that start with a
-    feature (their label is nan).
+    "error", "sum" or "last". missing: "error", or "zero" to read nan as 0. labelled: False accepts lines that start
+    with a feature (their label is nan).
     """
 
     zero_based: bool = False
@@ -96,7 +109,7 @@ class Svmlight:
         return State(*map(int, _tokenize(self.rules, text, np.uint64(size), table, state)))
 
     def read_line(self, line: bytes) -> Example | None:
-        """The definition: label, features and remarks of one line; None if it holds nothing. Raises Fault.
+        """The definition: label, features and remarks of one line; None if it holds nothing. Raises LineError.
 
         >>> Svmlight().read_line(b"-1 qid:3 2:0.5 7:1e-3 # a comment")
         Example(label=-1.0, indices=[1, 6], values=[0.5, 0.001], flags=1)
@@ -107,7 +120,7 @@ class Svmlight:
             raise carriage_return(line)
         body = line.partition(b"#")[0]
         if b"\0" in body:
-            raise Fault("NUL byte: this is not text", body.index(b"\0") + 1)
+            raise LineError("NUL byte: this is not text", body.index(b"\0") + 1)
         words = list(TOKEN.finditer(body))
         if not words:
             return None
@@ -125,96 +138,56 @@ class Svmlight:
             flags |= ZERO * (index == 0 and self.zero_based)
         joined = tidied(indices, values, int(self.rules.keep))
         if joined is None:
-            raise Fault("an index stands twice in the row", None, "--duplicates=sum or --duplicates=last")
+            raise LineError("an index stands twice in the row", None, "--duplicates=sum or --duplicates=last")
         if not all(map(math.isfinite, joined[1])):
-            raise Fault("the sum of a duplicate index is beyond the largest float")
+            raise LineError("the sum of a duplicate index is beyond the largest float")
         return Example(label, *joined, flags)
 
     def _label(self, word: re.Match[bytes]) -> float:
         text, column = word[0], word.start() + 1
         if b":" in text:
-            raise Fault("the line has no label before its first feature", column, "put a label first")
+            raise LineError("the line has no label before its first feature", column, "put a label first")
         if b"," in text and all(NUMBER.fullmatch(part) for part in text.split(b",")):
-            raise Fault("several labels in one line are not supported", column, "keep one label a line")
+            raise LineError("several labels in one line are not supported", column, "keep one label a line")
         return finite(text, column, "label")
 
     def _index(self, word: re.Match[bytes], previous: int) -> int:
         text, column = word[0], word.start() + 1
         name, colon, value = text.partition(b":")
         if not colon:
-            raise Fault("expected index:value", column)
+            raise LineError("expected index:value", column)
         if not name:
-            raise Fault("no index before the colon", column)
+            raise LineError("no index before the colon", column)
         if name[:1] == b"-" and name[1:].isdigit():
-            raise Fault("a negative index", column)
+            raise LineError("a negative index", column)
         if not name.isdigit():
-            raise Fault("an index must be a whole number", column + len(name) - len(name.lstrip(b"0123456789")))
+            raise LineError("an index must be a whole number", column + len(name) - len(name.lstrip(b"0123456789")))
         if not value:
-            raise Fault("no value after the colon", column + len(name) + 1)
+            raise LineError("no value after the colon", column + len(name) + 1)
         name = name.lstrip(b"0") or b"0"
         if len(name) > 4000:  # more than int() takes
-            raise Fault(f"an index of {len(name)} digits", column)
+            raise LineError(f"an index of {len(name)} digits", column)
         index = int(name) - (not self.zero_based)
         if index < 0:
-            raise Fault("index 0, but indices start at 1", column, "--zero-based")
+            raise LineError("index 0, but indices start at 1", column, "--zero-based")
         if self.bits is not None:
             return index % (1 << self.bits)
         if index >= self.max_features:
             shown = name.decode() if len(name) <= 20 else f"{name[:8].decode()}… ({len(name)} digits)"
             size = f"needs {8e-9 * index:,.3g} GB of weights; " if index < 2**40 else ""
-            raise Fault(
+            raise LineError(
                 f"index {shown} {size}the limit is {self.max_features} features", column, "--bits 24 or --max-features"
             )
         if index == previous and self.duplicates == "error":
-            raise Fault(f"index {name.decode()} stands twice", column, "--duplicates=sum or --duplicates=last")
+            raise LineError(f"index {name.decode()} stands twice", column, "--duplicates=sum or --duplicates=last")
         if index < previous and self.unsorted == "error":
             before = previous + (not self.zero_based)
-            raise Fault(f"index {name.decode()} after {before} (must increase)", column, "--unsorted=sort")
+            raise LineError(f"index {name.decode()} after {before} (must increase)", column, "--unsorted=sort")
         return index
 
     def _value(self, word: re.Match[bytes]) -> float:
         at = word[0].index(b":") + 1
         return finite(word[0][at:], word.start() + at + 1, "value", self.missing)
-
-
-def finite(text: bytes, column: int, what: str, missing: str = "error") -> float:
-    """The number that the text is. Raises Fault with the column of the first bad byte, or with what it is instead."""
-    plain = text.lower().lstrip(b"+-")
-    if plain == b"nan":
-        if missing == "zero":
-            return 0.0
-        raise Fault(f"{what} {text.decode()} is not a finite number", column, None if what == "label" else "--missing=zero")
-    if plain in (b"inf", b"infinity"):
-        raise Fault(f"{what} {text.decode()} is not a finite number", column)
-    match = NUMBER.match(text)
-    end = match.end() if match else 0
-    if end < len(text):
-        raise Fault(f"this {what} is not a number", column + end)
-    value = float(text)
-    if math.isinf(value):
-        raise Fault(f"{what} overflows: it is beyond the largest float, 1.8e308", column)
-    return value
-
-
-def carriage_return(line: bytes) -> Fault:
-    """What to say of a CR that does not stand before an LF."""
-    return Fault(
-        "a carriage return in the middle of a line: do the lines end in CR only?",
-        line.index(b"\r") + 1,
-        "convert the line ends, e.g. tr '\\r' '\\n'",
-    )
-
-
-def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Check an option that is one of some words."""
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
-
-
-def between(name: str, value: int, low: int, high: int) -> None:
-    """Check an option that is a whole number between two others."""
-    if not low <= value <= high:
-        raise ValueError(f"{name} must lie between {low} and {high}; got {value!r}")
 
 
 @jit

@@ -1,7 +1,8 @@
-"""Vowpal Wabbit text: `label [importance] ['tag]|namespace[:weight] feature[:value] … |namespace …`, one example a line.
+"""Vowpal Wabbit text: `label [importance] ['tag]|namespace[:weight] feature[:value] … |namespace …`, a line each.
 
-Names become indices as Vowpal Wabbit makes them: the namespace's hash seeds the feature's, a name of digits alone counts
-from that seed, nameless features count up from it, and the low `bits` bits are kept. Features that fall together add.
+Names become indices as Vowpal Wabbit makes them: the namespace's hash seeds the feature's, a name of digits alone
+counts from that seed, nameless features count up from it, and the low `bits` bits are kept. Features that fall together
+add.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from onepass._jit import jit
 from onepass.io.blocks import Work, works_of_lines
 from onepass.io.chunk import Bytes
 from onepass.io.hashing import hashed, name_hash
-from onepass.io.lines import KEEP_SUM, Example, Fault, State, Table, tidied, tidy
+from onepass.io.lines import KEEP_SUM, Example, LineError, State, Table, carriage_return, finite, tidied, tidy
 from onepass.io.numbers import READ, number
+from onepass.io.options import between
 from onepass.io.sources import Source
-from onepass.io.svmlight import between, carriage_return, finite
 
 NAME = re.compile(rb"[^ \t:|]*")
 VALUE = re.compile(rb"[^ \t|]+")
@@ -40,8 +41,8 @@ class Rules(NamedTuple):
 class VowpalWabbit:
     """The format with its options.
 
-    bits: features live in 2^bits places, 18 as in Vowpal Wabbit. labelled: False accepts examples without a label (it is
-    nan).
+    bits: features live in 2^bits places, 18 as in Vowpal Wabbit. labelled: False accepts examples without a label (it
+    is nan).
     """
 
     bits: int = 18
@@ -67,7 +68,7 @@ class VowpalWabbit:
         return State(*map(int, _tokenize(rules, text, np.uint64(size), table, state)))
 
     def read_line(self, line: bytes) -> Example | None:
-        """The definition: label and hashed features of one line; None if it is blank. Raises Fault.
+        """The definition: label and hashed features of one line; None if it is blank. Raises LineError.
 
         >>> VowpalWabbit().read_line(b"-1 'house-7|size:0.5 rooms:4 2024 | old")
         Example(label=-1.0, indices=[73698, 126866, 205980], values=[0.5, 2.0, 1.0], flags=0)
@@ -76,38 +77,40 @@ class VowpalWabbit:
         if b"\r" in line:
             raise carriage_return(line)
         if control := CONTROL.search(line):
-            raise Fault("a control character: this is not text", control.start() + 1)
+            raise LineError("a control character: this is not text", control.start() + 1)
         if not line.strip(b" \t"):
             return None
         bar = line.find(b"|")
         if bar < 0:
-            raise Fault("no | between the label and the features", len(line) + 1)
+            raise LineError("no | between the label and the features", len(line) + 1)
         label = self._label(line[:bar])
         indices, values = list[int](), list[float]()
         while bar < len(line):
             bar = self._namespace(line, bar + 1, indices, values)
         order, sums = tidied(indices, values, KEEP_SUM) or ([], [])
         if not all(map(math.isfinite, sums)):
-            raise Fault("the sum of features that fall together is beyond the largest float")
+            raise LineError("the sum of features that fall together is beyond the largest float")
         return Example(label, order, sums)
 
     def _label(self, text: bytes) -> float:
         words = list(WORD.finditer(text))
         if words and (words[-1][0].startswith(b"'") or words[-1].end() == len(text)):
             if len(words) == 1 and self.labelled:
-                raise Fault("no label: a word that touches the | is a tag", len(text) + 1, "put a space before the |")
+                raise LineError("no label: what touches the | is a tag", len(text) + 1, "put a space before the |")
             del words[-1]
         if not words:
             if self.labelled:
-                raise Fault("the example has no label", 1, "put a label first")
+                raise LineError("the example has no label", 1, "put a label first")
             return math.nan
         if b":" in words[0][0]:
-            raise Fault("labels with costs are not supported", words[0].start() + 1, "give one number as the label")
-        label, *others = (finite(word[0], word.start() + 1, "label" if word is words[0] else "weight") for word in words)
+            raise LineError("labels with costs are not supported", words[0].start() + 1, "give one number as the label")
+        label, *others = (
+            finite(word[0], word.start() + 1, "label" if word is words[0] else "weight") for word in words
+        )
         if others and others[0] != 1.0:
-            raise Fault("importance weights other than 1 are not supported", words[1].start() + 1, "leave it out")
+            raise LineError("importance weights other than 1 are not supported", words[1].start() + 1, "leave it out")
         if len(others) > 1:
-            raise Fault("an initial prediction is not supported", words[2].start() + 1, "leave it out")
+            raise LineError("an initial prediction is not supported", words[2].start() + 1, "leave it out")
         return label
 
     def _namespace(self, line: bytes, at: int, indices: list[int], values: list[float]) -> int:
@@ -117,11 +120,11 @@ class VowpalWabbit:
         seed, weight, nameless = hashed(name) if name else 0, 1.0, 0
         if line[at : at + 1] == b":":
             if not name:
-                raise Fault("a namespace without a name has a weight", at + 1)
+                raise LineError("a namespace without a name has a weight", at + 1)
             weight, at = _value(line, at + 1)
         while at < len(line) and line[at : at + 1] != b"|":
             if line[at : at + 1] not in b" \t":
-                raise Fault("expected a space", at + 1)
+                raise LineError("expected a space", at + 1)
             at += 1
             name = _name(line, at)
             at += len(name)
@@ -148,7 +151,7 @@ def _name(line: bytes, at: int) -> bytes:
 def _value(line: bytes, at: int) -> tuple[float, int]:
     text = VALUE.match(line, at)
     if text is None:
-        raise Fault("no value after the colon", at + 1)
+        raise LineError("no value after the colon", at + 1)
     return finite(text[0], at + 1, "value"), text.end()
 
 
@@ -215,7 +218,8 @@ def _line(rules: Any, text: Any, start: Any, table: Any, row: Any, first: Any) -
                     nameless += one
                 if value != 0.0:
                     feature = np.int64(index & rules.mask)
-                    in_order &= feature > previous
+                    if feature <= previous:
+                        in_order = False
                     previous = feature
                     table.indices[k] = feature
                     table.values[k] = value
