@@ -29,6 +29,10 @@ class Readable(Protocol):
 
     consumed: int
 
+    def peek(self, size: int) -> bytes:
+        """The next bytes, which stay where they are."""
+        ...
+
     def read(self, size: int = -1) -> bytes:
         """At most `size` bytes, empty at the end."""
         ...
@@ -122,8 +126,8 @@ def _members(raw: Readable, codec: Codec, compression: str, path: str) -> Iterat
 def _zstandard(raw: Readable, path: str) -> Iterator[bytes]:
     import pyarrow
 
+    starts_well = raw.peek(4) == b"\x28\xb5\x2f\xfd"
     stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(raw, mode="r"), "zstd")
-    begun = False
     while True:
         try:
             piece = stream.read(PIECE)
@@ -132,14 +136,13 @@ def _zstandard(raw: Readable, path: str) -> Iterator[bytes]:
                 raise
             if "Truncated" in str(error):
                 raise EndsEarlyError from error
-            if begun and "frame descriptor" in str(error):
+            if starts_well and "frame descriptor" in str(error):
                 raise _junk("zst", path) from error
             raise _damaged("zst", error, path) from error
         if not piece:
             if raw.consumed == 0:
                 raise EndsEarlyError
             return
-        begun = True
         yield piece
 
 

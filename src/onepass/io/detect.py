@@ -61,6 +61,7 @@ def detect(head: bytes, name: str) -> str:
     for found, suffixes in NAMES.items():
         if suffix in suffixes:
             return found
+    refuse_other_line_ends(head, name)
     text = guess(head)
     if text is None and head.strip():
         raise DataError("cannot tell the format from the first lines", path=name, remedy="--format")
