@@ -2,20 +2,22 @@
 
 import bz2
 import gzip
+import itertools
 import lzma
 import os
 import stat
 import threading
 import tracemalloc
 
+import numba
 import numpy as np
-import oracles_io as oracle
 import pyarrow
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import onepass.io.stream
+import oracles_io as oracle
 from onepass.errors import DataError, printable
 from onepass.io import open_stream
 from onepass.io.detect import detect, guess
@@ -56,7 +58,7 @@ def file(tmp_path):
     return write
 
 
-# Cutting anywhere changes nothing -----------------------------------------------------------------------------------
+# Cutting anywhere changes nothing ------------------------------------------------------------------
 
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -81,7 +83,7 @@ def test_origins_tile_the_file_and_count_its_lines(file):
     with open_stream(file(text), block_size=64) as stream:
         chunks = list(stream)
     assert len(chunks) > 10
-    for chunk, after in zip(chunks, chunks[1:], strict=False):
+    for chunk, after in itertools.pairwise(chunks):
         assert chunk.origin.stop == after.origin.start
         assert chunk.origin.consumed < after.origin.consumed
         assert after.origin.line - chunk.origin.line == text[chunk.origin.start : chunk.origin.stop].count(b"\n")
@@ -96,10 +98,12 @@ def test_any_number_of_threads_gives_the_same_bits(file, threads):
     with open_stream(file(TEXT), block_size=50, threads=threads) as stream:
         chunks = [(c.rows.indices.tobytes(), c.rows.values.tobytes(), c.labels.tobytes(), c.origin) for c in stream]
     with open_stream(file(TEXT), block_size=50, threads=1) as stream:
-        assert chunks == [(c.rows.indices.tobytes(), c.rows.values.tobytes(), c.labels.tobytes(), c.origin) for c in stream]
+        assert chunks == [
+            (c.rows.indices.tobytes(), c.rows.values.tobytes(), c.labels.tobytes(), c.origin) for c in stream
+        ]
 
 
-# Compression --------------------------------------------------------------------------------------------------------
+# Compression ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
@@ -122,7 +126,7 @@ def test_members_are_read_on(file, kind):  # 30
 @pytest.mark.parametrize("kind", COMPRESS)
 def test_a_truncated_stream_is_an_error_wherever_it_is_cut(file, kind):  # 29
     data = COMPRESS[kind](TEXT)
-    for size in [*range(0, 12), *range(12, len(data), 7), len(data) - 1]:
+    for size in [*range(12), *range(12, len(data), 7), len(data) - 1]:
         with pytest.raises(DataError, match="ends early"):
             read(file(data[:size], f"data.svm.{kind}"))
 
@@ -131,12 +135,14 @@ def test_a_truncated_stream_is_an_error_wherever_it_is_cut(file, kind):  # 29
 def test_a_truncated_stream_may_be_allowed_and_is_then_labelled(file, kind):
     text = TEXT * 200
     data = COMPRESS[kind](text)
-    try:
-        examples, stream = read(file(data[: len(data) * 9 // 10]), allow_truncated=True)
-    except DataError as error:  # the decoder had given nothing yet
-        assert "no examples" in str(error)
+    path = file(data[: len(data) * 9 // 10])
+    if kind in ("bz2", "zst"):  # one block, or one read of the decoder: it has given nothing yet
+        with pytest.raises(DataError, match="no examples"):
+            read(path, allow_truncated=True)
         return
+    examples, stream = read(path, allow_truncated=True)
     assert stream.truncated
+    assert len(examples) > 1000
     assert any("ends early" in note for note in stream.notes)
     assert examples == oracle.svmlight(text)[: len(examples)]
 
@@ -170,7 +176,7 @@ def test_a_flipped_bit_in_zst_is_an_error_where_there_is_a_checksum(file):
 @pytest.mark.parametrize("kind", COMPRESS)
 def test_bytes_after_the_stream_are_an_error(file, kind):  # 30
     for junk in (b"junk", b"j", b"1 1:2\n" * 50):
-        with pytest.raises(DataError, match="follow the compressed stream|ends early"):
+        with pytest.raises(DataError, match=r"follow the compressed stream|ends early"):
             read(file(COMPRESS[kind](TEXT) + junk))
 
 
@@ -186,6 +192,7 @@ def test_text_that_is_only_named_gz_is_an_error(file):
     assert examples == oracle.svmlight(TEXT)
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="40 MB")
 @pytest.mark.parametrize("kind", ["gz", "zst"])
 def test_a_bomb_is_stopped_and_memory_stays_flat(file, kind):  # 31
     path = file(COMPRESS[kind](b"1 1:2\n" + b"#" * 6 + b"\n" * (40 << 20)))
@@ -196,7 +203,7 @@ def test_a_bomb_is_stopped_and_memory_stays_flat(file, kind):  # 31
     tracemalloc.stop()
 
 
-# Paths ----------------------------------------------------------------------------------------------------------------
+# Paths ---------------------------------------------------------------------------------------------
 
 
 def test_files_globs_folders_and_lists_in_the_order_given(tmp_path):
@@ -295,7 +302,7 @@ def test_identity_tells_files_apart_and_names_twins(tmp_path):
     assert any("seem to be the same data" in note and "a and" in note for note in stream.notes)
 
 
-# Threads, errors and ends ---------------------------------------------------------------------------------------------
+# Threads, errors and ends --------------------------------------------------------------------------
 
 
 def our_threads():
@@ -310,7 +317,7 @@ def test_threads_end_after_an_early_exit_an_error_and_the_end(file, how):
         next(stream)
         assert our_threads()
     assert not our_threads()
-    with pytest.raises(DataError, match="oops|label"):
+    with pytest.raises(DataError, match="label is not a number"):
         list(open_stream(path, block_size=100))
     assert not our_threads()
     read(file(TEXT))
@@ -321,11 +328,11 @@ def test_threads_end_after_an_early_exit_an_error_and_the_end(file, how):
 
 def test_an_error_comes_after_all_that_stood_before_its_block(file):
     path = file(TEXT + b"1 x:1\n" + TEXT)
-    seen = 0
-    with pytest.raises(DataError), open_stream(path, block_size=64, threads=4) as stream:
-        for chunk in stream:
-            seen += chunk.size
-    assert 30 < seen <= 40
+    seen = []
+    stream = open_stream(path, block_size=64, threads=4)
+    with pytest.raises(DataError, match="whole number"):
+        seen.extend(chunk.size for chunk in stream)
+    assert 30 < sum(seen) <= 40
 
 
 def test_a_fault_of_the_parser_itself_reaches_the_caller(file, monkeypatch):
@@ -385,7 +392,7 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(file):  # 32
     assert read(path)[1].changed == []
 
 
-# What a file is -------------------------------------------------------------------------------------------------------
+# What a file is ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,9 @@ class Csv(Choices):
         head = source.head
         if len(head) == HEAD:
             head = head[: head.rfind(b"\n") + 1]
+        if b"\0" in head:
+            line = head.count(b"\n", 0, head.index(b"\0")) + 1
+            raise DataError("a NUL byte: this is not text", path=source.path, line=line)
         try:
             text = head.decode()
         except UnicodeDecodeError as error:

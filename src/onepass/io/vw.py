@@ -181,8 +181,8 @@ def _line(rules: Any, text: Any, start: Any, table: Any, row: Any, first: Any) -
     c = text[p]
     example = c != 10 and c != 13
     if example:
-        label, p = _head(rules, text, p)
-        if text[p] != 124:
+        label, p, plain = _head(rules, text, p)
+        if not plain:
             return refused
         table.labels[row] = label
         in_order, previous = True, np.int64(-1)
@@ -240,20 +240,18 @@ def _line(rules: Any, text: Any, start: Any, table: Any, row: Any, first: Any) -
 
 @jit
 def _head(rules: Any, text: Any, p: Any) -> Any:
-    """(label, place of the first bar); some other place if this is not `[label] [tag]|`."""
-    label = math.nan
+    """(label, place of the first bar, whether what stands before it is `[label] [tag]`)."""
     if text[p] == 124:
-        return label, p if not rules.labelled else p + np.uint64(1)
+        return math.nan, p, not rules.labelled
     label, q, status = number(text, p)
     if q == p or status != READ or not math.isfinite(label) or (text[q] != 32 and text[q] != 9):
-        return label, p
+        return label, q, False
     q = _after_spaces(text, q)
-    if text[q] != 124:
-        quoted = text[q] == 39
-        q = _after_name(text, q)
-        if quoted:
-            q = _after_spaces(text, q)
-    return label, q
+    quoted = text[q] == 39
+    q = _after_name(text, q)  # a tag touches the bar, or starts with a quote
+    if quoted:
+        q = _after_spaces(text, q)
+    return label, q, text[q] == 124
 
 
 @jit
