@@ -18,7 +18,7 @@ import numpy as np
 from onepass._jit import jit
 from onepass.io.blocks import Work, works_of_lines
 from onepass.io.chunk import Bytes
-from onepass.io.hashing import hashed, name_hash
+from onepass.io.hashing import hashed, murmur3
 from onepass.io.lines import KEEP_SUM, Example, LineError, State, Table, carriage_return, finite, tidied, tidy
 from onepass.io.numbers import READ, number
 from onepass.io.options import between
@@ -188,8 +188,8 @@ def _line(rules: Any, text: Any, start: Any, table: Any, row: Any, first: Any) -
         in_order, previous = True, np.int64(-1)
         while text[p] == 124:
             q = p + one
-            p = _after_name(text, q)
-            seed, weight, nameless = name_hash(text, q, p, np.uint64(0)), 1.0, np.uint64(0)
+            p, seed = _name_at(text, q, np.uint64(0))
+            weight, nameless = 1.0, np.uint64(0)
             if text[p] == 58:
                 value, after, status = number(text, p + one)
                 if p == q or after == p + one or status != READ or not math.isfinite(value):
@@ -198,22 +198,19 @@ def _line(rules: Any, text: Any, start: Any, table: Any, row: Any, first: Any) -
             while text[p] == 32 or text[p] == 9:
                 p += one
                 q, value = p, 1.0
-                p = _after_name(text, q)
+                p, index = _name_at(text, q, seed)
+                named = p > q
                 if text[p] == 58:
                     value, after, status = number(text, p + one)
                     if after == p + one or status != READ:
                         return refused
-                    named, at, p = p > q, p, after
-                elif p == q:  # another space, a bar or the end
+                    p = after
+                elif not named:  # another space, a bar or the end
                     continue
-                else:
-                    named, at = True, p
                 value *= weight
                 if not math.isfinite(value):
                     return refused
-                if named:
-                    index = name_hash(text, q, at, seed)
-                else:
+                if not named:
                     index = seed + nameless
                     nameless += one
                 if value != 0.0:
@@ -252,6 +249,19 @@ def _head(rules: Any, text: Any, p: Any) -> Any:
     if quoted:
         q = _after_spaces(text, q)
     return label, q, text[q] == 124
+
+
+@jit
+def _name_at(text: Any, p: Any, seed: Any) -> Any:
+    """(end, hash) of the name at p, `name_hash` in one walk where it is a number; the seed itself if there is none."""
+    start, whole = p, np.uint64(0)
+    c = text[p]
+    while 48 <= c <= 57:
+        whole = whole * np.uint64(10) + np.uint64(c - 48)
+        p += np.uint64(1)
+        c = text[p]
+    end = _after_name(text, p)
+    return end, whole + seed if end == p else murmur3(text, start, end, seed)
 
 
 @jit
