@@ -3,6 +3,7 @@
     OnepassError
     ├── DataError(ValueError)        rows or labels that cannot be learned from
     ├── LimitError(MemoryError)      the answer would need more memory than was allowed
+    ├── ModelError(ValueError)       a model file that is damaged, foreign or too new
     ├── ConversionError(ValueError)  a conversion or certificate that this pass cannot give, and what to do
     └── StoppedError(RuntimeError)   the pass has reached stop_at and takes no more rows
 
@@ -58,6 +59,10 @@ class DataError(OnepassError, ValueError):
 
 class LimitError(OnepassError, MemoryError):
     """More memory would be needed than was allowed; the message has the number and the remedy."""
+
+
+class ModelError(OnepassError, ValueError):
+    """A model file that cannot be trusted; nothing of it was used."""
 
 
 class ConversionError(OnepassError, ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onepass.certificates import Certificate
+from onepass.errors import ConversionError
 from onepass.models import LinearModel, VotedModel
 from onepass.passes import Pass
 from onepass.rows import Array, Floats
@@ -202,6 +204,22 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = self.decision_function(X)
         return np.asarray(self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)])
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as a file that holds no code: see `onepass.LinearModel`."""
+        model = self.convert(self.conversion)
+        assert isinstance(model, LinearModel)
+        model.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> OnePassClassifier:
+        """A classifier that predicts as the saved one did, with its certificate; it cannot learn on or convert."""
+        model = LinearModel.load(path)
+        saved = _Saved(model)
+        clf = cls(conversion=saved.certificate().conversion)
+        clf._pass, clf._kept = saved, {}  # type: ignore[assignment]
+        clf.classes_, clf.n_features_in_ = np.array(model.classes), model.features
+        return clf
+
     # --- scikit-learn's own questions ---------------------------------------------------------------------------------
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -219,6 +237,32 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not self.pickle_rows:
                 state["_pass"] = self._pass.without_rows()
         return state
+
+
+class _Saved:
+    """What stands in a loaded classifier where the pass was."""
+
+    rows = 0
+
+    def __init__(self, model: LinearModel) -> None:
+        self._model = model
+
+    def certificate(self) -> Certificate:
+        return Certificate.from_dict(self._model.about["certificate"])
+
+    def model(self, conversion: str, how: str = "combine") -> LinearModel:
+        if (conversion, how) != (self.certificate().conversion, "combine"):
+            raise ConversionError("a loaded model holds no other hypotheses: convert before saving")
+        return self._model
+
+    def trace(self) -> Trace:
+        raise ConversionError("a loaded model has no trace")
+
+    def feed_one(self, X: Any, y: Any) -> bool:
+        raise ConversionError("a loaded model cannot learn on: use pickle for that")
+
+    def without_rows(self) -> _Saved:
+        return self
 
 
 def _plain_row(X: Any, features: int) -> bool:

@@ -435,12 +435,18 @@ class Pass:
                 raise ConversionError(f"{certificate.conversion} deploys one candidate: there is nothing to vote on")
             frozen = trace.frozen[certificate.conversion]
             weights = frozen.weights[frozen.number.tolist().index(value)]
-            return LinearModel(flip * weights, self.classes, self._bias, self._R)
+            return LinearModel(flip * weights, self.classes, self._bias, self._R, self._about(certificate))
         q = conversions.weights(trace, certificate.conversion, value)
         if how == "combine":
-            return LinearModel(flip * combine(trace, q), self.classes, self._bias, self._R)
+            return LinearModel(flip * combine(trace, q), self.classes, self._bias, self._R, self._about(certificate))
         log = trace.need_log("vote")
         return VotedModel(log._replace(a=flip * log.a), q, len(trace.last) - 1, self.classes, self._bias, self._R)
+
+    def _about(self, certificate: Certificate) -> dict[str, Any]:
+        """What a model file says of where the model comes from: plain values, and no clock."""
+        options = {name: getattr(self, name) for name in ("radius", "horizon", "fit_intercept", "cutoffs", "seed")}
+        told = {"rows": self.rows, "rounds": self.rounds, "updates": self._updates, "mistakes": self.mistakes}
+        return {"learner": repr(self.learner), "options": options, **told, "certificate": certificate.as_dict()}
 
     def regret(self, X: Any, y: Any, comparator: Any = None) -> Regret:
         """The regret on all the rows of the pass, fed again for their labels: see onepass.regret."""
