@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
-from strategies import dyadic
 
 from onepass import ConversionError, LinearModel, ModelError, OnePassClassifier, Pass
+from strategies import dyadic
 
 
 def model_of(classes=2, **options):

@@ -295,4 +295,4 @@ def _assumptions(trace: Trace) -> tuple[str, ...]:
     said = ["examples are independent draws from one distribution, in the order fed", "each was fed once"]
     if trace.terms.loss_bound is not None:
         said.append("rows outside the declared radius are scaled onto it, in prediction too")
-    return tuple(said)
+    return (*said, *trace.assumed)

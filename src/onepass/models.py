@@ -1,30 +1,21 @@
-"""Models: what a pass gives away, able to predict and nothing else.
-
-A saved model is a safetensors file: one tensor of weights, and a JSON text that says what they are, with the SHA-256 of
-both. It cannot hold code. The hash finds accidents, not forgers: who can write the file can write the hash. The same
-model is the same bytes.
-"""
+"""Models: what a pass gives away, able to predict and nothing else."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from onepass import __version__
+from onepass import model_files
 from onepass._jit import jit
-from onepass.errors import DataError, ModelError, printable
-from onepass.files import replacing, sha256
+from onepass.errors import DataError
 from onepass.labels import Label
 from onepass.loop import head_of, score
 from onepass.rows import AnyRows, Array, Floats, Ints, accept, block, blocks, count, onto_ball, survey
 from onepass.trace.log import SHIFT, Log
-
-FORMAT = 1  # of model files
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,53 +40,15 @@ class LinearModel:
         return len(self.weights) - 1
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model, atomically."""
-        from safetensors.numpy import save
-
-        content = {
-            "format": FORMAT,
-            "version": __version__,
-            "classes": list(self.classes),
-            "bias": self.bias,
-            "radius": self.radius,
-            "about": self.about,
-        }
-        weights = np.ascontiguousarray(self.weights, dtype="<f8")
-        content["sha256"] = _hash(content, weights)
-        with replacing(path) as file:
-            file.write(save({"weights": weights}, metadata={"onepass": json.dumps(content, sort_keys=True)}))
+        """Write the model, atomically: see onepass.model_files."""
+        said = {"classes": list(self.classes), "bias": self.bias, "radius": self.radius, "about": self.about}
+        model_files.write(path, said, self.weights)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], max_bytes: int = 1 << 34) -> LinearModel:
         """Read a model that `save` wrote; every size is checked before it is believed, and nothing is executed."""
-        from safetensors import SafetensorError
-        from safetensors.numpy import load
-
-        def refuse(why: str) -> ModelError:
-            return ModelError(f"{printable(os.fspath(path))}: {why}")
-
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > max_bytes:
-                raise refuse(f"{size:,} bytes are more than max_bytes={max_bytes:,} allows")
-            data = file.read(max_bytes + 1)
-        content = _content(data, refuse)
-        try:
-            tensors = load(data)
-        except (SafetensorError, KeyError, ValueError, TypeError, MemoryError) as error:
-            raise refuse(f"not a model file: {error}") from None
-        weights = tensors.get("weights")
-        outputs = 1 if len(content["classes"]) <= 2 else len(content["classes"])
-        if set(tensors) != {"weights"} or weights is None or weights.dtype != np.float64:
-            raise refuse("one tensor 'weights' of float64 expected")
-        if weights.ndim != 2 or len(weights) < 1 or weights.shape[1] != outputs:
-            raise refuse(f"weights of shape {weights.shape} do not fit {len(content['classes'])} classes")
-        if _hash(content, weights) != content["sha256"]:
-            raise refuse("damaged: its content does not have the SHA-256 that it names")
-        if not np.isfinite(weights).all():
-            raise refuse("its weights are not all finite numbers")
-        classes = tuple(content["classes"])
-        return cls(weights, classes, float(content["bias"]), content["radius"], content["about"])
+        said, weights = model_files.read(path, max_bytes)
+        return cls(weights, tuple(said["classes"]), float(said["bias"]), said["radius"], said["about"])
 
     def decision(self, X: Any) -> Floats:
         """Scores: one per row for two classes (positive: the second class), else one per row and class."""
@@ -159,33 +112,6 @@ class VotedModel:
         for first, piece in _pieces(*_within(X, self.width), self.radius):
             for i in range(count(piece)):
                 yield first + i, _dense_row(piece, i, self.width)
-
-
-def _content(data: bytes, refuse: Callable[[str], ModelError]) -> dict[str, Any]:
-    """The JSON text of a model file, with every field there and of its kind."""
-    length = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or not 2 <= length <= min(len(data) - 8, 1 << 24) or data[8:9] != b"{":
-        raise refuse("not a model file (it does not begin as a safetensors file does)")
-    try:
-        content = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["onepass"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise refuse("not a onepass model (its header does not say so)") from None
-    if not isinstance(content, dict) or not isinstance(content.get("format"), int):
-        raise refuse("not a onepass model (its header does not say so)")
-    if content["format"] > FORMAT:
-        raise refuse(f"written by onepass {content.get('version')}, in a newer format than this version reads")
-    kinds = {"classes": list, "bias": float, "radius": (float, type(None)), "about": dict, "sha256": str}
-    for name, kind in kinds.items():
-        if name not in content or not isinstance(content[name], kind):  # type: ignore[arg-type]
-            raise refuse(f"its field {name!r} is missing or not what it should be")
-    if not all(isinstance(label, (int, float, str)) for label in content["classes"]) or not content["classes"]:
-        raise refuse("its classes are not labels")
-    return content
-
-
-def _hash(content: dict[str, Any], weights: Floats) -> str:
-    plain = {name: value for name, value in content.items() if name != "sha256"}
-    return sha256(json.dumps(plain, sort_keys=True).encode(), weights.tobytes())
 
 
 def _within(X: Any, features: int) -> tuple[AnyRows, bool]:

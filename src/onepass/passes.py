@@ -149,6 +149,7 @@ class Pass:
         self._updates = 0
         self._order = order_state(self._labels.count)
         self._void: tuple[str, ...] = ()
+        self._assumed: tuple[str, ...] = ()
         self._watched: dict[str, Watchlist] = {}
         if penalised is not None:
             self._watched["penalised"] = Watchlist(penalised)
@@ -357,6 +358,11 @@ class Pass:
         return self._labels.classes if self._labels.declared else tuple(sorted(self._labels.classes, key=_sortable))
 
     @property
+    def width(self) -> int:
+        """Features met, or declared."""
+        return len(self._weights) - 1
+
+    @property
     def mistakes(self) -> int:
         """Mistakes made on the way."""
         self._enter_tally()
@@ -366,6 +372,11 @@ class Pass:
         """Give no certificate from now on: something that it assumes is known to be false."""
         if reason not in self._void:
             self._void = (*self._void, reason)
+
+    def assume(self, text: str) -> None:
+        """Say one more thing in every certificate's list of assumptions."""
+        if text not in self._assumed:
+            self._assumed = (*self._assumed, text)
 
     def trace(self) -> Trace:
         """What the pass has left behind so far: a value that later feeding does not change."""
@@ -401,6 +412,7 @@ class Pass:
             columns=self._columns,
             frozen={kind: watched.snapshot() for kind, watched in self._watched.items()},
             void=void,
+            assumed=self._assumed,
         )
 
     def certificate(
@@ -503,6 +515,7 @@ _CHANGING = (
     "_updates",
     "_order",
     "_void",
+    "_assumed",
     "_watched",
 )
 
