@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -54,13 +56,23 @@ def program() -> None:
     """One pass over the data, one model, one certificate."""
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: errors that onepass raises on purpose become one line and an exit code, never a traceback."""
     from onepass.cli.terminal import exit_code
     from onepass.errors import OnepassError
 
     try:
-        program.main(standalone_mode=True)
+        status = program.main(arguments, prog_name="onepass", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
     except OnepassError as error:
         click.echo(f"onepass: {error}", err=True)
-        sys.exit(exit_code(error))
+        status = exit_code(error)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("onepass: interrupted", err=True)
+        status = 130
+    except BrokenPipeError:  # the reader of our output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status if isinstance(status, int) else 0)

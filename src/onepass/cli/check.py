@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import click
@@ -61,7 +62,7 @@ def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) 
                     for label in chunk.labels.tolist():
                         codes.setdefault(label, -1 if not codes else 1)
                     listen(order, np.array([codes[label] for label in chunk.labels.tolist()]))
-                tick(stream.consumed, lambda n=rows: f"{n:,} rows", lambda n=rows: {"rows": n})
+                tick(stream.consumed, partial("{:,} rows".format, rows), partial(dict, rows=rows))
         notes = [
             *stream.notes,
             *filter(None, [reader.twins(stream), order_reason(order) if len(labels) == 2 else None]),

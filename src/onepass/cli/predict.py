@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, Any
 
 import click
@@ -62,17 +63,19 @@ def command(
         raise click.UsageError(f"--output: {output} is there already; --force overwrites it, --append writes behind it")
     names = [reader.label_text(label) for label in found.classes]
     rows = labelled = wrong = 0
-    with reader.opened(paths, reading, labelled=False) as stream, _sink(output, scores, names, append) as write:
-        with terminal.bar(stream.total_bytes, say) as tick:
-            for chunk in stream:
-                decision = found.decision(_narrowed(chunk.rows, found.features) if wider == "ignore" else chunk.rows)
-                at = (decision > 0).astype(int) if decision.ndim == 1 else np.argmax(decision, axis=1)
-                write([names[i] for i in at], decision)
-                reader.check_bad(stream, reading["max_bad"])
-                rows += len(at)
-                known, differ = _judged(np.array(found.classes)[at], chunk.labels)
-                labelled, wrong = labelled + known, wrong + differ
-                tick(stream.consumed, lambda n=rows: f"{n:,} rows", lambda n=rows: {"rows": n})
+    with (
+        reader.opened(paths, reading, labelled=False) as stream,
+        _sink(output, scores, names, append) as write,
+        terminal.bar(stream.total_bytes, say) as tick,
+    ):
+        for chunk in stream:
+            decision = found.decision(_narrowed(chunk.rows, found.features) if wider == "ignore" else chunk.rows)
+            at = (decision > 0).astype(int) if decision.ndim == 1 else np.argmax(decision, axis=1)
+            write([names[i] for i in at], decision)
+            reader.check_bad(stream, reading["max_bad"])
+            known, differ = _judged(np.array(found.classes)[at], chunk.labels)
+            rows, labelled, wrong = rows + len(at), labelled + known, wrong + differ
+            tick(stream.consumed, partial("{:,} rows".format, rows), partial(dict, rows=rows))
     if labelled:
         say.aside(f"{wrong / labelled:.4f} of the {labelled:,} labelled rows were predicted wrong")
     if output != "-":

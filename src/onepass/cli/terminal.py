@@ -61,7 +61,7 @@ def talking(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.pass_context
     def command(
-        context: click.Context, as_json: bool, as_jsonl: bool, quiet: bool, log_every: float, **rest: Any
+        context: click.Context, /, as_json: bool, as_jsonl: bool, quiet: bool, log_every: float, **rest: Any
     ) -> Any:
         return context.invoke(function, say=Say(as_json, as_jsonl, quiet, log_every), **rest)
 

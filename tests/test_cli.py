@@ -1,0 +1,258 @@
+"""The program, as a user meets it: what goes where, exit codes, files."""
+
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from onepass import LinearModel, Pass
+from onepass.cli import main
+from onepass.io import dump_svmlight
+from strategies import dyadic
+
+X, Y = dyadic(0, 600, 8, noise=0.05)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    dump_svmlight(folder / "data.svm", X, Y)
+    dump_svmlight(folder / "test.svm", X[:100], Y[:100])
+    table = "\n".join(",".join([*map(repr, x), "yes" if y > 0 else "no"]) for x, y in zip(X.tolist(), Y, strict=True))
+    (folder / "data.csv").write_text("a,b,c,d,e,f,g,h,class\n" + table + "\n")
+    (folder / "bad.svm").write_text("1 1:2\n-1 2:x\n1 3:1\n-1 1:1\n")
+    order = np.argsort(Y, kind="stable")
+    dump_svmlight(folder / "sorted.svm", X[order], Y[order])
+    return folder
+
+
+def onepass(folder, *arguments, code=0):
+    """Run the program in this process: what it prints where, and its exit code."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), write_through=True) for _ in range(2))
+    here = os.getcwd()
+    os.chdir(folder)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as end:
+            main([*map(str, arguments)])
+    finally:
+        os.chdir(here)
+    done = subprocess.CompletedProcess(arguments, end.value.code, *(s.buffer.getvalue().decode() for s in (out, err)))
+    assert done.returncode == code, (done.stdout, done.stderr)
+    return done
+
+
+def process(folder, *arguments, **options):
+    """Run it in a process of its own."""
+    program = [sys.executable, "-m", "onepass.cli", *map(str, arguments)]
+    return subprocess.run(program, cwd=folder, capture_output=True, text=True, timeout=120, **options)
+
+
+def test_train_with_no_options_prints_one_sentence(folder):
+    done = onepass(folder, "train", "data.svm")
+    assert "With probability 95 %" in done.stdout
+    assert "600 rows, 8 features, labels -1, 1" in done.stdout
+    assert "reading data.svm as svmlight, compression none" in done.stderr
+    assert "rows/s" in done.stderr
+
+
+def test_train_is_the_api(folder):
+    onepass(folder, "train", "data.svm", "--learner", "margin", "--radius", "2", "-o", "api.safetensors", "-q")
+    run = Pass("margin", radius=2.0)
+    run.feed(X, Y.astype(float))
+    model = LinearModel.load(folder / "api.safetensors")
+    np.testing.assert_allclose(model.decision(X), run.model().decision(X), atol=1e-12)
+    assert model.about["certificate"]["risk"] == pytest.approx(run.certificate().risk, abs=1e-9)
+
+
+def test_the_same_data_gives_the_same_bytes_on_any_number_of_threads(folder):
+    for threads, name in ((1, "t1"), (2, "t2"), (5, "t5")):
+        onepass(folder, "train", "data.svm", "--threads", threads, "-o", f"{name}.safetensors", "-q")
+    one, two, five = ((folder / f"{name}.safetensors").read_bytes() for name in ("t1", "t2", "t5"))
+    assert one == two == five
+
+
+def test_formats_give_the_same_model(folder):
+    svm = json.loads(onepass(folder, "train", "data.svm", "--json", "-q").stdout)
+    csv = json.loads(onepass(folder, "train", "data.csv", "--target", "class", "--json", "-q").stdout)
+    assert csv["classes"] == ["no", "yes"]
+    assert (svm["mistakes"], svm["certificate"]["risk"]) == (csv["mistakes"], csv["certificate"]["risk"])
+    piped = process(folder, "train", "-", "--json", "-q", input=(folder / "data.svm").read_text())
+    assert json.loads(piped.stdout)["certificate"] == svm["certificate"]
+
+
+def test_json_and_jsonl_are_for_machines(folder):
+    result = json.loads(onepass(folder, "train", "data.svm", "--json", "-q").stdout)
+    assert result["schema"] == 1
+    assert result["rows"] == 600
+    lines = onepass(folder, "train", "data.svm", "--jsonl", "--log-every", "0.01", "-q").stdout.splitlines()
+    assert json.loads(lines[-1])["event"] == "result"
+    quiet = onepass(folder, "train", "data.svm", "-q")
+    assert quiet.stderr == ""
+
+
+def test_output_is_checked_before_the_run_and_never_overwritten_unasked(folder):
+    onepass(folder, "train", "data.svm", "-o", "once.safetensors")
+    again = onepass(folder, "train", "data.svm", "-o", "once.safetensors", code=2)
+    assert "--force" in again.stderr
+    onepass(folder, "train", "data.svm", "-o", "once.safetensors", "--force")
+    assert "folder" in onepass(folder, "train", "data.svm", "-o", "no/where.safetensors", code=2).stderr
+
+
+def test_bad_data_is_exit_3_with_file_line_and_column(folder):
+    done = onepass(folder, "train", "bad.svm", code=3)
+    assert "bad.svm:line 2, col 6" in done.stderr
+    assert done.stdout == ""
+    skipped = onepass(folder, "train", "bad.svm", "--on-error", "skip")
+    assert "3 rows" in skipped.stdout
+    onepass(folder, "train", "bad.svm", "--on-error", "quarantine=kept.txt")
+    assert (folder / "kept.txt").read_text() == "-1 2:x\n"
+    assert "--max-bad" in onepass(folder, "train", "bad.svm", "--on-error", "skip", "--max-bad", "0", code=3).stderr
+    assert "--on-error" in onepass(folder, "train", "bad.svm", "--on-error", "maybe", code=2).stderr
+    assert "nosuch.svm" in onepass(folder, "train", "nosuch.svm", code=3).stderr
+
+
+def test_usage_errors_are_exit_2_and_name_the_option(folder):
+    assert "delta: " in onepass(folder, "train", "data.svm", "--delta", "2", code=2).stderr
+    assert "'train'" in onepass(folder, "trian", code=2).stderr
+    assert "bits" in onepass(folder, "train", "data.csv", "--target", "class", "--zero-based", code=2).stderr
+    assert "radius" in onepass(folder, "train", "data.svm", "--loss", "hinge", code=2).stderr
+
+
+def test_require_risk_is_exit_5(folder):
+    assert "not met" in onepass(folder, "train", "data.svm", "--require-risk", "0.0001", code=5).stderr
+    onepass(folder, "train", "data.svm", "--require-risk", "0.9")
+
+
+def test_stop_at_stops(folder):
+    result = json.loads(onepass(folder, "train", "data.svm", "--stop-at", "0.5", "--json", "-q").stdout)
+    assert result["stopped"]
+    assert result["rounds"] < 600
+    assert result["certificate"]["risk"] <= 0.5
+
+
+def test_sorted_and_doubled_data_get_no_certificate(folder):
+    assert "No certificate: the labels come in an order" in onepass(folder, "train", "sorted.svm").stdout
+    assert "fed twice" in onepass(folder, "train", "data.svm", "data.svm").stdout
+    onepass(folder, "train", "sorted.svm", "--require-risk", "0.9", code=5)
+
+
+def test_show_code_runs_and_gives_the_same(folder):
+    shown = onepass(folder, "train", "data.svm", "--learner", "margin", "--radius", "2", "--show-code").stdout
+    assert "Pass('margin', radius=2.0)" in shown
+    ran = subprocess.run([sys.executable, "-c", shown], cwd=folder, capture_output=True, text=True, check=True)
+    trained = onepass(folder, "train", "data.svm", "--learner", "margin", "--radius", "2")
+    assert ran.stdout.strip() in trained.stdout
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    onepass(folder, "train", "data.csv", "--target", "class", "-o", "model.safetensors", "-q")
+    return "model.safetensors"
+
+
+def test_predict_keeps_order_in_every_format(folder, model):
+    expected = LinearModel.load(folder / model).predict(X).tolist()
+    done = onepass(folder, "predict", model, "data.csv", "--target", "class")
+    assert done.stdout.split() == expected
+    wrong = np.mean(np.array(expected) != np.where(Y > 0, "yes", "no"))
+    assert f"{wrong:.4f} of the 600 labelled rows" in done.stderr
+    onepass(folder, "predict", model, "data.csv", "--target", "class", "--scores", "-o", "p.csv")
+    lines = (folder / "p.csv").read_text().splitlines()
+    assert lines[0] == "label,score"
+    assert [line.split(",")[0] for line in lines[1:]] == expected
+    onepass(folder, "predict", model, "data.csv", "--target", "class", "--scores", "-o", "p.jsonl")
+    rows = [json.loads(line) for line in (folder / "p.jsonl").read_text().splitlines()]
+    assert [row["label"] for row in rows] == expected
+    onepass(folder, "predict", model, "data.csv", "--target", "class", "--scores", "-o", "p.parquet")
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(folder / "p.parquet")
+    assert table["label"].to_pylist() == expected
+    assert table["score"].to_pylist() == [row["score"] for row in rows]
+    assert "--force" in onepass(folder, "predict", model, "data.csv", "--target", "class", "-o", "p.csv", code=2).stderr
+    onepass(folder, "predict", model, "data.csv", "--target", "class", "-o", "p.txt")
+    onepass(folder, "predict", model, "data.csv", "--target", "class", "-o", "p.txt", "--append")
+    assert (folder / "p.txt").read_text().split() == expected * 2
+
+
+def test_predict_refuses_what_the_model_does_not_know(folder, model):
+    (folder / "wide.svm").write_text("1 9:1\n")
+    assert "trained on 8" in onepass(folder, "predict", model, "wide.svm", code=3).stderr
+    onepass(folder, "predict", model, "wide.svm", "--wider", "ignore")
+    (folder / "broken.safetensors").write_bytes(b"\x80\x04pickle")
+    assert "broken.safetensors" in onepass(folder, "predict", "broken.safetensors", "data.svm", code=4).stderr
+    assert "none.safetensors" in onepass(folder, "predict", "none.safetensors", "data.svm", code=2).stderr
+
+
+def test_a_closed_pipe_ends_quietly(folder, model):
+    program = f"{sys.executable} -m onepass.cli predict {model} data.csv --target class -q | head -1"
+    done = subprocess.run(["bash", "-c", program], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() in ("yes", "no")
+    assert done.stderr == ""
+
+
+def test_inspect_tells_all_and_imports_nothing_heavy(folder, model):
+    facts = json.loads(onepass(folder, "inspect", model, "--json").stdout)
+    assert facts["classes"] == ["no", "yes"]
+    assert facts["about"]["rounds"] == 600
+    text = onepass(folder, "inspect", model).stdout
+    assert "Perceptron()" in text
+    code = (
+        "import sys\nfrom onepass.cli import program\n"
+        f"program(['inspect', {model!r}], standalone_mode=False)\nprint(*sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    assert not {"numba", "sklearn", "scipy"} & set(ran.stdout.splitlines()[-1].split())
+
+
+def test_check_tells_what_is_there(folder):
+    result = json.loads(onepass(folder, "check", "data.svm", "--json", "-q").stdout)
+    assert (result["rows"], result["features"], result["bad"]) == (600, 8, 0)
+    assert result["labels"] == {"-1": int((Y < 0).sum()), "1": int((Y > 0).sum())}
+    bad = onepass(folder, "check", "bad.svm", code=3)
+    assert "bad lines: 1" in bad.stdout
+    assert "-1 2:x" in bad.stdout
+    assert "order" in onepass(folder, "check", "sorted.svm").stdout
+    assert "600 rows" in onepass(folder, "check", "data.csv", "--target", "class").stdout
+
+
+def test_compare_shows_every_conversion(folder):
+    done = onepass(folder, "compare", "data.svm", "--test", "test.svm", "--json", "-q")
+    lines = json.loads(done.stdout)["conversions"]
+    assert [line["conversion"] for line in lines][:2] == ["cutoff", "average"]
+    assert len(lines) == 7
+    assert all(line["delta"] == pytest.approx(0.05 / 7) for line in lines)
+    assert all(0 <= line["test_error"] <= 1 for line in lines)
+    text = onepass(folder, "compare", "data.svm", "--learner", "margin", "--radius", "2", "--test", "test.svm").stdout
+    assert "test hinge" in text
+    assert "hold together" in text
+
+
+def test_ctrl_c_ends_after_the_chunk_with_130_and_no_output(folder):
+    program = [sys.executable, "-m", "onepass.cli", "train", "-", "--format", "svmlight", "-o", "cut.safetensors"]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    running = subprocess.Popen(program, cwd=folder, text=True, **pipes)
+    running.stdin.write((folder / "data.svm").read_text())
+    running.stdin.flush()
+    assert "reading" in running.stderr.readline()
+    time.sleep(1)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    assert "interrupted after" in err
+    assert "Traceback" not in err
+    assert not (folder / "cut.safetensors").exists()
+
+
+def test_help_has_examples_and_version_is_said(folder):
+    for name in ("train", "predict", "compare", "check", "inspect", "warmup", "demo"):
+        assert "Examples:" in onepass(folder, name, "--help").stdout
+    assert "onepass" in onepass(folder, "--version").stdout
+    assert "train" in onepass(folder, "--help").stdout
