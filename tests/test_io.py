@@ -384,12 +384,14 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(file):  # 32
         list(stream)
     assert stream.changed == [str(path)]
     assert any("changed while" in note for note in stream.notes)
-    with open_stream(path, block_size=100, threads=1) as stream:
-        next(stream)
-        os.truncate(path, len(TEXT))
-        with pytest.raises(DataError, match="became shorter"):
-            list(stream)
     assert read(path)[1].changed == []
+    table = file(b"a,y\n" + b"1,2\n" * 1_000_000, "data.csv")
+    for shrinking in (path, table):
+        with open_stream(shrinking, block_size=100, threads=1) as stream:
+            next(stream)
+            os.truncate(shrinking, len(TEXT))
+            with pytest.raises(DataError, match="became shorter"):
+                list(stream)
 
 
 # What a file is ------------------------------------------------------------------------------------

@@ -154,8 +154,9 @@ def test_headers_and_targets(file):  # 26
 
 def test_text_columns_must_be_declared(file):
     fails("column 'city' holds text.*--categorical city or --ignore city", file("city,y\nRome,1\n"))
-    values, _, _ = read(file("city,a,y\nRome,5,1\n"), ignore=["city"])
+    values, _, stream = read(file("city,a,y\nRome,5,1\n"), ignore=["city"])
     assert values.tolist() == [[5]]
+    assert stream.columns == ("a",)
 
 
 def test_categories_are_hashed_after_the_numbers(file):
@@ -216,7 +217,12 @@ def test_text_labels_are_kept(file):
 def test_files_with_other_columns_are_refused_by_name(tmp_path):  # 27
     (tmp_path / "1.csv").write_text("a,y\n1,2\n")
     (tmp_path / "2.csv").write_text("b,y\n1,2\n")
-    assert fails("other columns.*b, y here, a, y there", tmp_path).path == str(tmp_path / "2.csv")
+    assert fails("other columns.*b number, y number here, a number, y number there", tmp_path).path == str(
+        tmp_path / "2.csv"
+    )
+    (tmp_path / "2.csv").write_text("a,y\n3,4\nx,2\n")
+    error = fails("'a' is a number up to here, but this is 'x'", tmp_path)
+    assert (error.path, error.line) == (str(tmp_path / "2.csv"), 3)
     parquet.write_table(pa.table({"a": [1.0], "y": [1]}), tmp_path / "1.pq")
     parquet.write_table(pa.table({"a": ["x"], "y": [1]}), tmp_path / "2.pq")
     fails("holds text|other columns", [tmp_path / "1.pq", tmp_path / "2.pq"])

@@ -78,9 +78,9 @@ def _lines_between(source: Source, first: int, start: int, stop: int) -> Block:
     """The lines that start at start … stop − 1."""
     size = source.raw.size or 0
     early = start - (start > first)  # one byte more, to see whether a line starts right here
-    end, room = stop, WINDOW
+    room = WINDOW  # for the end of the last line
     while True:
-        text = np.empty(min(end + room, size) - early + 1, np.uint8)
+        text = np.empty(min(stop + room, size) - early + 1, np.uint8)
         if source.raw.read_at(early, text[:-1]) < text.size - 1:
             raise DataError("the file became shorter while it was being read", path=source.path)
         begin = 0 if early == start else _find_newline(text[:-1], 0, stop - early - 1) + 1
@@ -93,7 +93,7 @@ def _lines_between(source: Source, first: int, start: int, stop: int) -> Block:
             text[-1] = 10  # the last line has no newline of its own
             return Block(text[begin:], text.size - begin, early + begin, size)
         room *= 8
-        check_line(end + room - early - begin, source)
+        check_line(stop + room - early - begin, source)
 
 
 def _find_newline(text: Bytes, start: int, stop: int) -> int:
