@@ -60,9 +60,9 @@ def blocks(source: Source) -> Iterator[Load]:
     return _ranges(source) if source.direct else _cut(source, _last_newline)
 
 
-def records(source: Source, delimiter: bytes) -> Iterator[Load]:
+def records(source: Source, delimiter: str, quote: str) -> Iterator[Load]:
     """The source's CSV records in order; a newline inside quotes ends none."""
-    quotes = Quotes(source.path, delimiter)
+    quotes = Quotes(source.path, delimiter, quote)
     return _cut(source, quotes.last_end, quotes.finish)
 
 
@@ -162,14 +162,14 @@ def _last_newline(text: bytes) -> int:
 class Quotes:
     """Where CSV records end. Quotes count only at the start of a field, as the parser sees them."""
 
-    def __init__(self, path: str, delimiter: bytes) -> None:
-        self._path, self._delimiter = path, delimiter[0]
+    def __init__(self, path: str, delimiter: str, quote: str) -> None:
+        self._path, self._marks = path, (ord(delimiter), ord(quote))
         self._state, self._line, self._opened = FIELD, 1, 0
 
     def last_end(self, text: bytes) -> int:
         """The end of the last record that ends in this text, which continues the text before it; −1 if none does."""
         end, self._state, self._line, self._opened = _scan(
-            np.frombuffer(text, np.uint8), self._delimiter, self._state, self._line, self._opened
+            np.frombuffer(text, np.uint8), self._marks, self._state, self._line, self._opened
         )
         return int(end)
 
@@ -180,7 +180,7 @@ class Quotes:
                 "a quote is opened here and never closed",
                 path=self._path,
                 line=int(self._opened),
-                remedy='write " as ""',
+                remedy="double it: a quote in a field is two",
             )
 
 
@@ -188,15 +188,16 @@ FIELD, PLAIN, QUOTED, CLOSING = 0, 1, 2, 3  # at a field's start, in it, in its 
 
 
 @jit
-def _scan(text: Any, delimiter: Any, state: Any, line: Any, opened: Any) -> Any:
+def _scan(text: Any, marks: Any, state: Any, line: Any, opened: Any) -> Any:
+    delimiter, quote = marks
     end = np.int64(-1)
     for i in range(text.size):
         c = text[i]
         line += c == 10
         if state == QUOTED:
-            if c == 34:
+            if c == quote:
                 state = CLOSING
-        elif c == 34 and state != PLAIN:
+        elif c == quote and state != PLAIN:
             if state == FIELD:
                 opened = line
             state = QUOTED

@@ -59,8 +59,8 @@ class Csv(Choices):
         names = sample[0] if header else [str(place) for place in range(len(sample[0]))]
         self._check_width(sample, source)
         plan = self._plan(names, sample[header:], source)
-        delimiter = self.delimiter.encode()
-        for number, load in enumerate(blocks(source) if self.quote is None else records(source, delimiter)):
+        loads = blocks(source) if self.quote is None else records(source, self.delimiter, self.quote)
+        for number, load in enumerate(loads):
             yield Work(load.consumed, partial(self._parse, load, plan, header and number == 0))
 
     def _sample(self, source: Source) -> list[list[str]]:
