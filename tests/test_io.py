@@ -218,8 +218,12 @@ def test_threads_end_after_an_early_exit_an_error_and_the_end(file, how):
     assert not our_threads()
     read(file(TEXT))
     assert not our_threads()
-    open_stream(path).close()
+    unread = open_stream(path)
+    unread.close()
     assert not our_threads()
+    for closed in (stream, unread):
+        with pytest.raises(ValueError, match="closed"):
+            next(closed)
 
 
 def test_an_error_comes_after_all_that_stood_before_its_block(file):

@@ -168,6 +168,10 @@ class Quotes:
 
     def last_end(self, text: bytes) -> int:
         """The end of the last record that ends in this text, which continues the text before it; −1 if none does."""
+        if text and self._state != QUOTED and self._marks[1] not in text:  # most blocks: nothing to keep track of
+            self._line += text.count(b"\n")
+            self._state = FIELD if text[-1] in (10, self._marks[0]) else PLAIN
+            return _last_newline(text)
         end, self._state, self._line, self._opened = _scan(
             np.frombuffer(text, np.uint8), self._marks, self._state, self._line, self._opened
         )

@@ -130,6 +130,7 @@ class Csv(Choices):
         if (text == 0).any():
             lines = np.count_nonzero(text[: (text == 0).argmax()] == 10)
             raise CellError(int(lines) - header, LineError("a NUL byte: this is not text"))
+        quoted = self.quote is not None and bool((text == ord(self.quote)).any())
         floats, strings = pyarrow.float64(), pyarrow.string()
         names = [str(place) for place in range(len(plan.names))]
         try:
@@ -139,7 +140,7 @@ class Csv(Choices):
                     use_threads=False, block_size=len(text) + 1, column_names=names, skip_rows_after_names=int(header)
                 ),
                 arrow_csv.ParseOptions(
-                    delimiter=self.delimiter, quote_char=self.quote or False, newlines_in_values=self.quote is not None
+                    delimiter=self.delimiter, quote_char=self.quote or False, newlines_in_values=quoted
                 ),
                 arrow_csv.ConvertOptions(
                     column_types={

@@ -176,6 +176,8 @@ class Stream:
 
     def _take(self) -> Iterator[Chunk]:
         """The caller's side: results in order, with the line numbers that only their order tells."""
+        if self._stop.is_set():
+            raise ValueError("the stream is closed")
         self._reader.start()
         line = 1
         try:
@@ -196,6 +198,8 @@ class Stream:
                     self.rows += size
                     self._meet(parsed.labels, origin)
                     yield Chunk(parsed.rows, parsed.labels, origin)
+                    if self._stop.is_set():
+                        raise ValueError("the stream is closed")
                 line += parsed.lines
             if not self.rows:
                 raise DataError("no examples", path=self.paths[0])
