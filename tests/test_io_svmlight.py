@@ -231,6 +231,7 @@ def test_the_kernel_reads_what_the_oracle_reads(examples):
         ("1 4294967297:1", "limit is 16777216 features", 3, "--bits"),
         ("1 9223372036854775808:1", "limit is 16777216 features", 3, "--bits"),
         ("1 " + "9" * 40 + ":1", "99999999… (40 digits)", 3, "--bits"),
+        ("1 18446744073709551617:1", "limit is 16777216 features", 3, "--bits"),  # 2^64 + 1 is not 1
         ("1 10000000000:1", "needs 80 GB of weights", 3, "--bits 24"),  # 15
         ("1 5", "expected index:value", 3, None),  # 16
         ("1 5:", "no value after the colon", 5, None),
@@ -241,6 +242,7 @@ def test_the_kernel_reads_what_the_oracle_reads(examples):
         ("1 1:2 # c\r-1 2:3", "CR only", 10, "tr"),
         ("1 1:2\0", "NUL", 6, None),  # 20
         ("1 1:2\xe9", "not a number", 6, None),
+        ("1 qid:1 qid:2 1:1", "whole number", 9, None),
         ("1 x:2", "whole number", 3, None),
         ("1 1x:2", "whole number", 4, None),
     ],

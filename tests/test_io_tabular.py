@@ -2,9 +2,6 @@
 
 import contextlib
 import gzip
-import itertools
-import json
-import zipfile
 from decimal import Decimal
 
 import numpy as np
@@ -22,8 +19,8 @@ from onepass.io.blocks import Quotes
 from onepass.rows import Dense
 
 
-@pytest.fixture
-def file(tmp_path):
+@pytest.fixture(name="file")
+def file_fixture(tmp_path):
     """A function that writes bytes or text to a new file and returns its path."""
 
     def write(data, name="data.csv"):
@@ -104,7 +101,7 @@ def test_csv_cut_anywhere_is_the_same_csv(file, cells, block_size):
 @settings(deadline=None, max_examples=150)
 @given(st.lists(st.text('a",\n', max_size=8), max_size=6))
 def test_records_end_where_they_end_however_the_text_is_cut(parts):
-    whole, cut, at, ends = Quotes("x", b","), Quotes("x", b","), 0, []
+    whole, cut, at, ends = Quotes("x", ",", '"'), Quotes("x", ",", '"'), 0, []
     for part in parts:
         end = cut.last_end(part.encode())
         ends.append(at + end if end >= 0 else -1)
@@ -121,6 +118,8 @@ def test_ragged_rows_and_quotes_and_names(file):  # 24
     assert error.text == b"1,2"
     error = fails("never closed", file('t,y\n"a",1\n"b\nc",0\n"oops,1\nd,0\n'), text_column="t")
     assert error.line == 5
+    _, labels, _ = read(file("a,y\n1,'x\ny,z'\n2,\"b\n", "d"), format="csv", quote="'", block_size=8)
+    assert labels.tolist() == ["x\ny,z", '"b']
     fails("two columns are named 'a'", file("a,y,a\n1,2,3\n"))
     fails("column 1 has no name", file("a,,y\n1,2,3\n"))
 
@@ -154,8 +153,9 @@ def test_headers_and_targets(file):  # 26
 
 def test_text_columns_must_be_declared(file):
     fails("column 'city' holds text.*--categorical city or --ignore city", file("city,y\nRome,1\n"))
-    values, _, _ = read(file("city,a,y\nRome,5,1\n"), ignore=["city"])
+    values, _, stream = read(file("city,a,y\nRome,5,1\n"), ignore=["city"])
     assert values.tolist() == [[5]]
+    assert stream.columns == ("a",)
 
 
 def test_categories_are_hashed_after_the_numbers(file):
@@ -216,7 +216,12 @@ def test_text_labels_are_kept(file):
 def test_files_with_other_columns_are_refused_by_name(tmp_path):  # 27
     (tmp_path / "1.csv").write_text("a,y\n1,2\n")
     (tmp_path / "2.csv").write_text("b,y\n1,2\n")
-    assert fails("other columns.*b, y here, a, y there", tmp_path).path == str(tmp_path / "2.csv")
+    assert fails("other columns.*b number, y number here, a number, y number there", tmp_path).path == str(
+        tmp_path / "2.csv"
+    )
+    (tmp_path / "2.csv").write_text("a,y\n3,4\nx,2\n")
+    error = fails("'a' is a number up to here, but this is 'x'", tmp_path)
+    assert (error.path, error.line) == (str(tmp_path / "2.csv"), 3)
     parquet.write_table(pa.table({"a": [1.0], "y": [1]}), tmp_path / "1.pq")
     parquet.write_table(pa.table({"a": ["x"], "y": [1]}), tmp_path / "2.pq")
     fails("holds text|other columns", [tmp_path / "1.pq", tmp_path / "2.pq"])
@@ -309,143 +314,3 @@ def test_an_arrow_stream_that_is_cut_is_an_error_even_between_messages(tmp_path,
         fails("ends early|cut short", path)
     path.write_bytes(compress(data + b"junk"))
     fails("follow the end", path)
-
-
-# NumPy ---------------------------------------------------------------------------------------------
-
-
-def test_sparse_npz_as_scipy_writes_it(tmp_path):
-    matrix = scipy.sparse.random_array((9000, 40), density=0.1, format="csr", random_state=np.random.default_rng(0))
-    scipy.sparse.save_npz(tmp_path / "only.npz", matrix)
-    fails("no member y", tmp_path / "only.npz")
-    with np.load(tmp_path / "only.npz") as parts:
-        np.savez_compressed(tmp_path / "d.npz", y=np.arange(9000) % 2, **parts)
-    with open_stream(tmp_path / "d.npz") as stream:
-        chunks = list(stream)
-    assert len(chunks) > 1
-    assert np.concatenate([chunk.rows.values for chunk in chunks]).tobytes() == matrix.data.tobytes()
-    assert np.concatenate([chunk.rows.indices for chunk in chunks]).tolist() == matrix.indices.tolist()
-    assert all(chunk.rows.indptr[0] == 0 and chunk.rows.indices.dtype == np.int32 for chunk in chunks)
-
-
-def test_npz_members_are_checked_before_they_are_trusted(tmp_path):
-    path = tmp_path / "d.npz"
-    good = {
-        "data": np.ones(3),
-        "indices": np.array([0, 2, 1]),
-        "indptr": np.array([0, 2, 3]),
-        "shape": np.array([2, 3]),
-    }
-    np.savez(path, y=[1, 2], **good)
-    assert read(path)[0][:, :3].tolist() == [[1, 0, 1], [0, 1, 0]]
-    for change, message in [
-        ({"indices": np.array([0, 3, 1])}, "row 1: index 3 outside"),
-        ({"indices": np.array([0, 2, -1])}, "row 2: index -1 outside"),
-        ({"indptr": np.array([0, 4, 3])}, "indptr decreases|past the end"),
-        ({"indptr": np.array([1, 2, 3])}, "does not start at 0"),
-        ({"indptr": np.array([0, 3])}, "lengths of its parts"),
-        ({"shape": np.array([2, 2**40])}, "the limit is"),
-        ({"data": np.array([1, np.nan, 1])}, "row 1: column 2 holds nan"),
-        ({"y": np.array([1, 2, 3])}, "y the shape"),
-        ({"y": np.array([1, object()])}, "Python objects"),
-    ]:
-        np.savez(path, **{"y": np.array([1, 2]), **good, **change})
-        fails(message, path)
-    np.savez(path, z=1)
-    fails("no member y", path)
-    np.savez(
-        path, y=[1], **{**good, "indices": np.array([2, 0, 2]), "indptr": np.array([0, 3]), "shape": np.array([1, 3])}
-    )
-    assert read(path)[0][0, :3].tolist() == [1, 0, 2]  # sorted, duplicates added
-
-
-def test_damaged_numpy_files_are_errors(tmp_path):
-    path = tmp_path / "d.npy"
-    np.save(path, np.column_stack([X, Y]))
-    data = path.read_bytes()
-    for wrong in (data[:-8], data[:50], data + b"junk"):
-        path.write_bytes(wrong)
-        fails("cannot be read|longer than its header", path, target=-1)
-    np.save(path, X)
-    fails("which column is the label", path)
-    fails("no column 7", path, target=7)
-    np.save(path, np.array([[1, np.inf]]))
-    fails("row 1: column 1 holds inf", path, target=0)
-    np.save(path, np.array([object()]), allow_pickle=True)
-    fails("cannot be read", path, target=0)
-    np.save(path, np.arange(3))
-    fails("two-dimensional", path, target=0)
-    archive = tmp_path / "d.npz"
-    np.savez(archive, X=X, y=Y)
-    whole = bytearray(archive.read_bytes())
-    whole[whole.index(X.tobytes()) + 3] ^= 1
-    archive.write_bytes(bytes(whole))
-    fails("damaged", archive)
-    with zipfile.ZipFile(archive, "w") as out:
-        out.writestr("X.npy", data[:-8])
-        out.writestr("y.npy", data)
-    fails("not as long as its header", archive)
-
-
-# Text ----------------------------------------------------------------------------------------------
-
-TEXTS = ["To be, or not to be", "Ärger über ÄRGER 7 7 7", "", 'say "hi"\nthere', "a" * 50 + " " + "a" * 50]
-
-
-def bags_of(chunks):
-    bags = []
-    for chunk in chunks:
-        indptr, indices, values = (array.tolist() for array in chunk.rows)
-        bags += [dict(zip(indices[a:b], values[a:b], strict=True)) for a, b in itertools.pairwise(indptr)]
-    return bags
-
-
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_a_text_column_is_a_hashed_bag_of_words(tmp_path, kind):
-    path = tmp_path / f"d.{kind}"
-    if kind == "csv":
-        quoted = ['"' + text.replace('"', '""') + '"' for text in TEXTS]
-        path.write_text("spam,body\n" + "".join(f"{i % 2},{text}\n" for i, text in enumerate(quoted)))
-    elif kind == "jsonl":
-        path.write_text("\n".join(json.dumps({"spam": i % 2, "body": text}) for i, text in enumerate(TEXTS)))
-    else:
-        parquet.write_table(pa.table({"spam": [i % 2 for i in range(5)], "body": TEXTS}), path)
-    with open_stream(path, text_column="body", target="spam", bits=12, block_size=40) as stream:
-        chunks = list(stream)
-    assert bags_of(chunks) == [oracle.bag_of_words(text, 12) for text in TEXTS]
-    assert np.concatenate([chunk.labels for chunk in chunks]).tolist() == [0, 1, 0, 1, 0]
-
-
-def test_tsv_without_header_as_message_collections_come(file):
-    path = file("ham\tIt's \"fine\nspam\tWIN win\nham\tok\n", "sms.tsv")
-    with open_stream(path, text_column=1, target=0) as stream:
-        (chunk,) = stream
-    assert chunk.labels.tolist() == ["ham", "spam", "ham"]
-    assert bags_of([chunk])[1] == oracle.bag_of_words("win win", 18)
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b"{", "not JSON"),
-        (b"[1]", "one JSON object"),
-        (b'{"t": 3, "y": 1}', "no text in member 't'"),
-        (b'{"t": "a"}', "no label in member 'y'"),
-        (b'{"t": "a", "y": NaN}', "no label in member 'y'"),
-        (b'{"t": "a", "y": "spam"}', "numbers in some lines and text in others"),
-        (b'{"t": "\xe9", "y": 1}', "not UTF-8"),
-        (b"[" * 100_000, "too deep"),
-    ],
-)
-def test_bad_json_lines(file, line, message):
-    path = file(b'{"t": "a", "y": 1}\n' + line + b"\n", "d.jsonl")
-    assert fails(message, path, text_column="t", target="y").line == 2
-    with open_stream(path, text_column="t", target="y", on_error="skip") as stream:
-        assert sum(chunk.size for chunk in stream) == 1
-    assert stream.skipped == 1
-
-
-def test_json_lines_need_to_know_their_members(file):
-    path = file('{"t": "a", "y": 1}\n', "d.jsonl")
-    fails("--text-column", path)
-    fails("--target", path, text_column="t")

@@ -60,9 +60,9 @@ def blocks(source: Source) -> Iterator[Load]:
     return _ranges(source) if source.direct else _cut(source, _last_newline)
 
 
-def records(source: Source, delimiter: bytes) -> Iterator[Load]:
+def records(source: Source, delimiter: str, quote: str) -> Iterator[Load]:
     """The source's CSV records in order; a newline inside quotes ends none."""
-    quotes = Quotes(source.path, delimiter)
+    quotes = Quotes(source.path, delimiter, quote)
     return _cut(source, quotes.last_end, quotes.finish)
 
 
@@ -78,9 +78,9 @@ def _lines_between(source: Source, first: int, start: int, stop: int) -> Block:
     """The lines that start at start … stop − 1."""
     size = source.raw.size or 0
     early = start - (start > first)  # one byte more, to see whether a line starts right here
-    end, room = stop, WINDOW
+    room = WINDOW  # for the end of the last line
     while True:
-        text = np.empty(min(end + room, size) - early + 1, np.uint8)
+        text = np.empty(min(stop + room, size) - early + 1, np.uint8)
         if source.raw.read_at(early, text[:-1]) < text.size - 1:
             raise DataError("the file became shorter while it was being read", path=source.path)
         begin = 0 if early == start else _find_newline(text[:-1], 0, stop - early - 1) + 1
@@ -93,7 +93,7 @@ def _lines_between(source: Source, first: int, start: int, stop: int) -> Block:
             text[-1] = 10  # the last line has no newline of its own
             return Block(text[begin:], text.size - begin, early + begin, size)
         room *= 8
-        check_line(end + room - early - begin, source)
+        check_line(stop + room - early - begin, source)
 
 
 def _find_newline(text: Bytes, start: int, stop: int) -> int:
@@ -162,14 +162,18 @@ def _last_newline(text: bytes) -> int:
 class Quotes:
     """Where CSV records end. Quotes count only at the start of a field, as the parser sees them."""
 
-    def __init__(self, path: str, delimiter: bytes) -> None:
-        self._path, self._delimiter = path, delimiter[0]
+    def __init__(self, path: str, delimiter: str, quote: str) -> None:
+        self._path, self._marks = path, (ord(delimiter), ord(quote))
         self._state, self._line, self._opened = FIELD, 1, 0
 
     def last_end(self, text: bytes) -> int:
         """The end of the last record that ends in this text, which continues the text before it; −1 if none does."""
+        if text and self._state != QUOTED and self._marks[1] not in text:  # most blocks: nothing to keep track of
+            self._line += text.count(b"\n")
+            self._state = FIELD if text[-1] in (10, self._marks[0]) else PLAIN
+            return _last_newline(text)
         end, self._state, self._line, self._opened = _scan(
-            np.frombuffer(text, np.uint8), self._delimiter, self._state, self._line, self._opened
+            np.frombuffer(text, np.uint8), self._marks, self._state, self._line, self._opened
         )
         return int(end)
 
@@ -180,7 +184,7 @@ class Quotes:
                 "a quote is opened here and never closed",
                 path=self._path,
                 line=int(self._opened),
-                remedy='write " as ""',
+                remedy="double it: a quote in a field is two",
             )
 
 
@@ -188,15 +192,16 @@ FIELD, PLAIN, QUOTED, CLOSING = 0, 1, 2, 3  # at a field's start, in it, in its 
 
 
 @jit
-def _scan(text: Any, delimiter: Any, state: Any, line: Any, opened: Any) -> Any:
+def _scan(text: Any, marks: Any, state: Any, line: Any, opened: Any) -> Any:
+    delimiter, quote = marks
     end = np.int64(-1)
     for i in range(text.size):
         c = text[i]
         line += c == 10
         if state == QUOTED:
-            if c == 34:
+            if c == quote:
                 state = CLOSING
-        elif c == 34 and state != PLAIN:
+        elif c == quote and state != PLAIN:
             if state == FIELD:
                 opened = line
             state = QUOTED

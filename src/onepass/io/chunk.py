@@ -18,7 +18,7 @@ class Origin(NamedTuple):
 
     path: str
     line: int  # of the chunk's first line, from 1
-    start: int  # bytes start … stop of the file's own text, that is: after decompression
+    start: int  # bytes start … stop of the file's text, after decompression; rows, where the file is not text
     stop: int
     consumed: int  # bytes of all files read so far, as they lie on disk: what is done of `total_bytes`
 

@@ -8,7 +8,7 @@ nothing else.
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,27 @@ from onepass.rows import AnyRows, Dense, Floats, Rows
 
 NUMBER, TEXT, EMPTY = "number", "text", "only nulls"  # kinds of columns; any other word is a type that cannot be read
 USUAL_TARGETS = ("target", "label", "class", "y")
+
+
+class Plan(NamedTuple):
+    """What each column is, by place."""
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    target: int | None
+    numbers: tuple[int, ...]
+    categories: tuple[int, ...]
+    text: int | None
+
+    @property
+    def used(self) -> list[int]:
+        """The columns to read."""
+        wanted = {*self.numbers, *self.categories, self.target, self.text} - {None}
+        return [place for place in range(len(self.names)) if place in wanted]
+
+    def __str__(self) -> str:
+        pairs = zip(self.names[:20], self.kinds, strict=False)
+        return printable(", ".join(f"{name} {kind}" for name, kind in pairs)) + (", …" if len(self.names) > 20 else "")
 
 
 @dataclass(frozen=True)
@@ -44,6 +65,7 @@ class Choices:
     text_column: str | int | None = None
     bits: int = 18
     labelled: bool = True
+    _plans: list[Plan] = field(default_factory=list, init=False, repr=False)  # the first file's, for the others
 
     def __post_init__(self) -> None:
         one_of("missing", self.missing, ("error", "zero", "indicator"))
@@ -52,22 +74,27 @@ class Choices:
             if isinstance(getattr(self, name), str):
                 raise TypeError(f"{name} must be a list of columns, not one string")
 
-
-class Plan(NamedTuple):
-    """What each column is, by place."""
-
-    names: tuple[str, ...]
-    kinds: tuple[str, ...]
-    target: int | None
-    numbers: tuple[int, ...]
-    categories: tuple[int, ...]
-    text: int | None
-
     @property
-    def used(self) -> list[int]:
-        """The columns to read."""
-        wanted = {*self.numbers, *self.categories, self.target, self.text} - {None}
-        return [place for place in range(len(self.names)) if place in wanted]
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of the columns that are features, once the first file is open."""
+        if not self._plans:
+            return None
+        plan = self._plans[0]
+        return tuple(plan.names[place] for place in plan.used if place != plan.target)
+
+    def settle(self, plan: Plan, path: str) -> Plan:
+        """The plan for this file: the first file's, if the columns are the same. Raises DataError if not."""
+        if not self._plans:
+            self._plans.append(plan)
+        first = self._plans[0]
+        if (plan.names, plan.kinds) != (first.names, first.kinds):
+            raise DataError(f"other columns than in the first file: {plan} here, {first} there", path=path)
+        return first
+
+    def remarks(self, flags: int) -> list[str]:
+        """What to tell the user after the last row."""
+        hashed = self.categorical or self.text_column is not None
+        return [f"words and categories are hashed into 2^{self.bits} places (--bits)"] if hashed else []
 
 
 class CellError(Exception):

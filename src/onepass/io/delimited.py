@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -36,7 +38,6 @@ class Csv(Choices):
     header: bool | None = None
     delimiter: str = ","
     quote: str | None = '"'
-    _seen: list[Plan] = field(default_factory=list, init=False, repr=False)  # the first file's plan, for the others
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,14 +59,9 @@ class Csv(Choices):
         names = sample[0] if header else [str(place) for place in range(len(sample[0]))]
         self._check_width(sample, source)
         plan = self._plan(names, sample[header:], source)
-        delimiter = self.delimiter.encode()
-        for number, load in enumerate(blocks(source) if self.quote is None else records(source, delimiter)):
+        loads = blocks(source) if self.quote is None else records(source, self.delimiter, self.quote)
+        for number, load in enumerate(loads):
             yield Work(load.consumed, partial(self._parse, load, plan, header and number == 0))
-
-    def remarks(self, flags: int) -> list[str]:
-        """What to tell the user after the last row."""
-        hashed = self.categorical or self.text_column is not None
-        return [f"words and categories are hashed into 2^{self.bits} places (--bits)"] if hashed else []
 
     def _sample(self, source: Source) -> list[list[str]]:
         head = source.head
@@ -83,22 +79,18 @@ class Csv(Choices):
                 line=head.count(b"\n", 0, error.start) + 1,
                 remedy="convert it, e.g. iconv -f LATIN1 -t UTF-8",
             ) from error
-        return [row for _, row in zip(range(SAMPLE), self._rows(text), strict=False)]
-
-    def _rows(self, text: str) -> Iterator[list[str]]:
-        csv.field_size_limit(1 << 30)
-        for _, row in self._numbered(text):
-            yield row
+        return [row for _, row in itertools.islice(self._numbered(text), SAMPLE)]
 
     def _numbered(self, text: str) -> Iterator[tuple[int, list[str]]]:
         """Each record with the number of lines before it."""
         quoting: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if self.quote is None else {"quotechar": self.quote}
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, **quoting)
         before = 0
-        for row in reader:
-            if row:
-                yield before, row
-            before = reader.line_num
+        with suppress(csv.Error):  # it has limits that pyarrow, whose word counts, has not
+            for row in reader:
+                if row:
+                    yield before, row
+                before = reader.line_num
 
     def _check_width(self, sample: list[list[str]], source: Source) -> None:
         if len(sample[0]) == 1 and self.text_column is None:
@@ -114,14 +106,9 @@ class Csv(Choices):
         kinds = [NUMBER if all(_is_number(row[j]) for row in rows if j < len(row)) else TEXT for j in range(len(names))]
         for place in text_places(self, names, source.path):
             kinds[place] = TEXT
-        plan = make_plan(self, names, kinds, source.path)
-        if not self._seen:
-            self._seen.append(plan)
-        first = self._seen[0]
-        if plan.names != first.names:
-            here, there = printable(", ".join(plan.names)), printable(", ".join(first.names))
-            raise DataError(f"other columns than in the first file: {here} here, {there} there", path=source.path)
-        return first
+        if self._plans and len(names) == len(self._plans[0].kinds):
+            kinds = list(self._plans[0].kinds)  # a sample decides once: a later file must keep to it, line by line
+        return self.settle(make_plan(self, names, kinds, source.path), source.path)
 
     def _parse(self, load: Load, plan: Plan, header: bool) -> Parsed:
         block = load.block()
@@ -143,6 +130,7 @@ class Csv(Choices):
         if (text == 0).any():
             lines = np.count_nonzero(text[: (text == 0).argmax()] == 10)
             raise CellError(int(lines) - header, LineError("a NUL byte: this is not text"))
+        quoted = self.quote is not None and bool((text == ord(self.quote)).any())
         floats, strings = pyarrow.float64(), pyarrow.string()
         names = [str(place) for place in range(len(plan.names))]
         try:
@@ -152,7 +140,7 @@ class Csv(Choices):
                     use_threads=False, block_size=len(text) + 1, column_names=names, skip_rows_after_names=int(header)
                 ),
                 arrow_csv.ParseOptions(
-                    delimiter=self.delimiter, quote_char=self.quote or False, newlines_in_values=self.quote is not None
+                    delimiter=self.delimiter, quote_char=self.quote or False, newlines_in_values=quoted
                 ),
                 arrow_csv.ConvertOptions(
                     column_types={
@@ -198,10 +186,9 @@ def _bad_cell(message: str, plan: Plan, header: bool) -> CellError:
             LineError(f"column {name!r} is not UTF-8: is this Latin-1?", None, "convert it, e.g. iconv -f LATIN1"),
         )
     if value := re.search(r"invalid value '(.*)'", message, re.DOTALL):
-        kinds = ", ".join(f"{printable(plan.names[j])} {plan.kinds[j]}" for j in plan.used[:20])
         shown = printable(value[1][:40])
         return CellError(
-            place, LineError(f"column {name!r} is a number up to here, but this is {shown!r} (columns: {kinds})")
+            place, LineError(f"column {name!r} is a number up to here, but this is {shown!r} (columns: {plan})")
         )
     return CellError(place, LineError(printable(message)))
 

@@ -70,7 +70,7 @@ def _nearest(w: Any, q: Any) -> Any:
     """The bits of the float nearest to w·10^q (w > 0, ties to even); those of infinity when it is too large.
 
     w is shifted up to 64 bits and multiplied by the 128-bit 5^q; the second half of the product is needed only when the
-    first leaves the 55 leading bits open. See Lemire 2021, Algorithm 1.
+    first leaves the 55 leading bits open. See Lemire 2021.
     """
     one = np.uint64(1)
     infinite = np.uint64(0x7FF) << np.uint64(52)

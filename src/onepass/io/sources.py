@@ -133,17 +133,23 @@ class RawFile:
                 filled += count
         return filled
 
+    def shrunk(self) -> bool:
+        """Whether the file has lost its end since it was opened, so that less was read than there was."""
+        now = self._now()
+        return now is not None and now.st_ino == self._status.st_ino and now.st_size < self._status.st_size
+
     def changed(self) -> bool:
-        """Whether the file has grown, shrunk, been written to or been replaced since it was opened."""
-        if not self.regular:
-            return False
-        try:
-            now = os.stat(self.path)
-        except OSError:
-            return True
-        return any(
-            getattr(now, field) != getattr(self._status, field) for field in ("st_size", "st_mtime_ns", "st_ino")
+        """Whether the file has grown, been written to, removed or replaced since it was opened."""
+        now, fields = self._now(), ("st_size", "st_mtime_ns", "st_ino")
+        return self.regular and (
+            now is None or any(getattr(now, field) != getattr(self._status, field) for field in fields)
         )
+
+    def _now(self) -> os.stat_result | None:
+        try:
+            return os.stat(self.path) if self.regular else None
+        except OSError:
+            return None
 
     def close(self) -> None:
         """Close the file."""

@@ -102,8 +102,13 @@ class Stream:
 
     @property
     def compression(self) -> str:
-        """ "none", "gz", …; several, joined by commas, if the files differ."""
+        """One of none, gz, zst, bz2, xz; several, joined by commas, if the files differ."""
         return ",".join(sorted(set(self._compressions)))
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of the feature columns, in formats that have them and once the first block is read."""
+        return getattr(self._form, "columns", None)
 
     def note(self, text: str) -> None:
         """Remember something for the user, once."""
@@ -171,6 +176,8 @@ class Stream:
 
     def _take(self) -> Iterator[Chunk]:
         """The caller's side: results in order, with the line numbers that only their order tells."""
+        if self._stop.is_set():
+            raise ValueError("the stream is closed")
         self._reader.start()
         line = 1
         try:
@@ -191,6 +198,8 @@ class Stream:
                     self.rows += size
                     self._meet(parsed.labels, origin)
                     yield Chunk(parsed.rows, parsed.labels, origin)
+                    if self._stop.is_set():
+                        raise ValueError("the stream is closed")
                 line += parsed.lines
             if not self.rows:
                 raise DataError("no examples", path=self.paths[0])
@@ -218,6 +227,8 @@ class Stream:
 
     def _finish(self, source: Source) -> None:
         self.truncated |= source.truncated
+        if source.raw.shrunk():
+            raise DataError("the file became shorter while it was being read", path=source.path)
         if source.raw.changed():
             self.changed.append(source.path)
             self.note(f"{source.path} changed while it was being read")

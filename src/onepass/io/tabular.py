@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -28,28 +28,13 @@ END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 @dataclass(frozen=True)
 class _Table(Choices):
-    _seen: list[Plan] = field(default_factory=list, init=False, repr=False)  # the first file's plan, for the others
-
-    def remarks(self, flags: int) -> list[str]:
-        """What to tell the user after the last row."""
-        hashed = self.categorical or self.text_column is not None
-        return [f"words and categories are hashed into 2^{self.bits} places (--bits)"] if hashed else []
-
     def _plan(self, schema: Any, source: Source) -> Plan:
         plan = make_plan(self, list(schema.names), [_kind(field.type) for field in schema], source.path)
         for place in plan.used:
             kind = str(schema.field(place).type)
             if plan.kinds[place] == NUMBER and not kind.startswith(("int", "uint", "double", "float", "halffloat")):
                 source.note(f"column {plan.names[place]!r}: {kind} was read as float64")
-        if not self._seen:
-            self._seen.append(plan)
-        first = self._seen[0]
-        if (plan.names, plan.kinds) != (first.names, first.kinds):
-            raise DataError(
-                f"other columns than in the first file: {_described(plan)} here, {_described(first)} there",
-                path=source.path,
-            )
-        return plan
+        return self.settle(plan, source.path)
 
     def _parse(self, batch: Any, plan: Plan, start: int) -> Parsed:
         rows: AnyRows = Dense(np.zeros((0, 0)))
@@ -92,10 +77,6 @@ def _read(column: Any, plan: Plan, place: int) -> Any:
         return column.cast(pyarrow.float64())
     except pyarrow.ArrowInvalid as error:
         raise CellError(0, LineError(f"column {name!r} cannot be read in this batch: {error}")) from error
-
-
-def _described(plan: Plan) -> str:
-    return ", ".join(f"{printable(name)} {kind}" for name, kind in zip(plan.names[:20], plan.kinds, strict=False))
 
 
 @contextmanager

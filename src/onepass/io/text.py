@@ -1,4 +1,4 @@
-"""Raw text to rows: a hashed bag of words, each worth log2(1 + how often it stands there). See dekel2008, section 5.
+"""Raw text to rows: a hashed bag of words, each worth log2(1 + how often it stands there). See dekel2008, section 4.
 
 A word is a run of ASCII letters, digits and bytes beyond ASCII (so that words in any script stay whole); ASCII capitals
 are lowered. Its place is its MurmurHash3 modulo 2^bits; words that fall together are counted together.

@@ -1,0 +1,108 @@
+"""Compressed sources: every kind is read, and whatever is not whole is an error."""
+
+import gzip
+import tracemalloc
+
+import numba
+import pytest
+
+import oracles_io as oracle
+from onepass.errors import DataError
+from test_io import COMPRESS, TEXT, file_fixture, read  # noqa: F401  (pytest finds fixtures by name)
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_every_compression_is_found_by_its_first_bytes_and_read(file, kind):
+    data = COMPRESS[kind](TEXT)
+    for name in ("data.svm", f"data.svm.{kind}"):
+        examples, stream = read(file(data, name))
+        assert examples == oracle.svmlight(TEXT)
+        assert (stream.format, stream.compression) == ("svmlight", kind)
+        assert stream.consumed == stream.total_bytes == len(data)
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_members_are_read_on(file, kind):  # 30
+    half = TEXT.index(b"\n", len(TEXT) // 2) + 1
+    examples, _ = read(file(COMPRESS[kind](TEXT[:half]) + COMPRESS[kind](TEXT[half:])))
+    assert examples == oracle.svmlight(TEXT)
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_a_truncated_stream_is_an_error_wherever_it_is_cut(file, kind):  # 29
+    data = COMPRESS[kind](TEXT)
+    for size in [*range(12), *range(12, len(data), 7), len(data) - 1]:
+        with pytest.raises(DataError, match="ends early"):
+            read(file(data[:size], f"data.svm.{kind}"))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_a_truncated_stream_may_be_allowed_and_is_then_labelled(file, kind):
+    text = TEXT * 200
+    data = COMPRESS[kind](text)
+    path = file(data[: len(data) * 9 // 10])
+    if kind in ("bz2", "zst"):  # one block, or one read of the decoder: it has given nothing yet
+        with pytest.raises(DataError, match="no examples"):
+            read(path, allow_truncated=True)
+        return
+    examples, stream = read(path, allow_truncated=True)
+    assert stream.truncated
+    assert len(examples) > 1000
+    assert any("ends early" in note for note in stream.notes)
+    assert examples == oracle.svmlight(text)[: len(examples)]
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+def test_a_flipped_bit_is_an_error_or_makes_no_difference(file, kind):  # 30
+    data = COMPRESS[kind](TEXT)
+    places, harmless = range({"gz": 10, "bz2": 4, "xz": 6}[kind], len(data), 7), 0
+    for at in places:
+        flipped = bytearray(data)
+        flipped[at] ^= 16
+        try:
+            examples, _ = read(file(bytes(flipped), f"data.svm.{kind}"))
+        except DataError:
+            continue
+        assert examples == oracle.svmlight(TEXT)
+        harmless += 1  # bits that the format itself does not use, such as the tables of symbols that do not occur
+    assert harmless <= len(places) // 10
+
+
+def test_a_flipped_bit_in_zst_is_an_error_where_there_is_a_checksum(file):
+    frame = bytes.fromhex("28b52ffd04583100003120313a320ac28fd48c")  # what the zstd program makes of "1 1:2\n"
+    assert read(file(frame))[0] == [(1, {0: 2})]
+    for bit in range(8 * frame.index(b"1 1:2"), 8 * len(frame)):
+        flipped = bytearray(frame)
+        flipped[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(DataError, match="zst stream is damaged"):
+            read(file(bytes(flipped)))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_bytes_after_the_stream_are_an_error(file, kind):  # 30
+    for junk in (b"junk", b"j", b"1 1:2\n" * 50):
+        with pytest.raises(DataError, match=r"follow the compressed stream|ends early"):
+            read(file(COMPRESS[kind](TEXT) + junk))
+
+
+def test_zeros_may_pad_a_gz(file):
+    examples, _ = read(file(gzip.compress(TEXT) + bytes(700)))
+    assert examples == oracle.svmlight(TEXT)
+
+
+def test_text_that_is_only_named_gz_is_an_error(file):
+    with pytest.raises(DataError, match="damaged"):
+        read(file(TEXT, "data.svm.gz"))
+    examples, _ = read(file(TEXT, "data.svm.gz"), compression="none")
+    assert examples == oracle.svmlight(TEXT)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="40 MB")
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+def test_a_bomb_is_stopped_and_memory_stays_flat(file, kind):  # 31
+    path = file(COMPRESS[kind](b"1 1:2\n" + b"#" * 6 + b"\n" * (40 << 20)))
+    tracemalloc.start()
+    with pytest.raises(DataError, match=r"expands more than 500-fold.*--max-expand"):
+        read(path, max_expand=500, threads=1)
+    assert tracemalloc.get_traced_memory()[1] < 120 << 20
+    tracemalloc.stop()
