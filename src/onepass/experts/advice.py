@@ -108,7 +108,7 @@ def _blocks(matrix: npt.NDArray[Any]) -> Iterator[slice]:
 
 
 def _sleeping(values: npt.NDArray[Any], mask: npt.NDArray[np.bool_] | None, block: slice) -> npt.NDArray[np.bool_]:
-    nan = np.isnan(values)
+    nan: npt.NDArray[np.bool_] = np.isnan(values)
     return nan if mask is None else nan | ~mask[block]
 
 
@@ -125,4 +125,4 @@ def _someone(sleeping: npt.NDArray[np.bool_], first: int = 0) -> npt.NDArray[np.
     if deserted.any():
         t = first + int(np.argmax(deserted))
         raise DataError(f"advice: in round {t} every expert is asleep; drop the round or wake one expert")
-    return sleeping.any(axis=1)
+    return np.logical_or.reduce(sleeping, axis=1)  # type: ignore[no-any-return]

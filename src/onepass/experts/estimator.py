@@ -51,8 +51,8 @@ class ExpertsClassifier(ClassifierMixin, _BaseComposition):  # type: ignore[misc
     forecaster : WeightedMajority, RandomizedWeightedMajority, Hedge or FixedShare, default None
         How weights are learned from mistakes. None is `Hedge()`, which has no parameter.
     block_size : int, default 1
-        Examples that are predicted and voted on before any of them is learned. With 1, cutting the stream elsewhere changes nothing;
-        larger blocks are faster, and the ends of the calls become part of the result.
+        Examples that are predicted and voted on before any of them is learned. With 1, cutting the stream elsewhere
+        changes nothing; larger blocks are faster, and the ends of the calls become part of the result.
 
     Attributes
     ----------
@@ -124,7 +124,11 @@ class ExpertsClassifier(ClassifierMixin, _BaseComposition):  # type: ignore[misc
     def _named(self) -> Experts:
         if self.experts is not None:
             return self.experts
-        grid = {"loss": ["hinge", "log_loss"], "eta0": [0.01, 0.1, 1.0], "learning_rate": ["constant"]}
+        grid: dict[str, list[Any]] = {
+            "loss": ["hinge", "log_loss"],
+            "eta0": [0.01, 0.1, 1.0],
+            "learning_rate": ["constant"],
+        }
         return expert_grid(SGDClassifier(random_state=0), grid)
 
     def _validate(self, X: Any, y: Any, reset: bool) -> tuple[Any, npt.NDArray[Any]]:

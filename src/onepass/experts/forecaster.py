@@ -57,7 +57,7 @@ class Forecaster(ABC):
         """The prediction for one row of advice."""
 
     @abstractmethod
-    def _bounds(self, rounds: Ints, best: Floats) -> Floats:
+    def _bounds(self, rounds: Ints, best: Floats) -> Any:
         """What the learner's loss cannot exceed after so many rounds, the best expert having lost `best`."""
 
     @property

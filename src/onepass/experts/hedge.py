@@ -82,7 +82,7 @@ class Hedge(_Mixing):
             case eta:
                 return mixing.Constant(float(eta))
 
-    def _bounds(self, rounds: Ints, best: Floats) -> Floats:
+    def _bounds(self, rounds: Ints, best: Floats) -> Any:
         experts = self._game.expert_losses.size
         match self.rate:
             case AdaHedge():
@@ -139,7 +139,7 @@ class FixedShare(_Mixing):
         price = bounds.tracking_price(experts, self.horizon, share, self.switches)
         return mixing.Shared(math.sqrt(8.0 * price / self.horizon), share)
 
-    def _bounds(self, rounds: Ints, best: Floats) -> Floats:
+    def _bounds(self, rounds: Ints, best: Floats) -> Any:
         return self.tracking_bound(best, self._game.expert_losses.size, rounds, switches=0)
 
 

@@ -80,7 +80,7 @@ def walk(losses, first, cost, born, leader, since):  # type: ignore[no-untyped-d
 
         cost_t[s, i] = ℓ_t,i + min(cost_{t−1}[s, i], min_j cost_{t−1}[s−1, j])
 
-    IN and OUT: cost, born (the round in which its last segment began). OUT, per round and s: the leading i and its born.
+    IN and OUT: cost, born (the round in which its last segment began). OUT: per round and s the leading i and its born.
     """
     segments, experts = cost.shape
     for r in range(losses.shape[0]):

@@ -157,10 +157,10 @@ def mean(w, a):  # type: ignore[no-untyped-def]
 
 @jit
 def loss_of(w, a, y, suffered):  # type: ignore[no-untyped-def]
-    """The learner's loss Σ w_i |a_i − y| / Σ w_i. OUT: suffered, each expert's; a sleeper suffers what the learner does.
+    """The learner's loss Σ w_i |a_i − y| / Σ w_i. OUT: suffered, each expert's.
 
-    That is what makes regret against a sleeper count its waking rounds alone, with every theorem as it stands: the
-    weighted mean of the losses is the same with the sleepers as without.
+    A sleeper suffers what the learner does. So regret against a sleeper counts its waking rounds alone, and every theorem
+    stands as it is: the weighted mean of the losses is the same with the sleepers as without.
     """
     total = lost = 0.0
     for i in range(w.size):

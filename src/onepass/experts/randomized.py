@@ -85,7 +85,7 @@ class RandomizedWeightedMajority(Forecaster):
         ones, zeros = game.sides(advice)
         return float(ones / (ones + zeros))
 
-    def _bounds(self, rounds: Ints, best: Floats) -> Floats:
+    def _bounds(self, rounds: Ints, best: Floats) -> Any:
         experts, beta = self._game.expert_losses.size, self.beta
         if isinstance(beta, Anytime):
             return bounds.anytime(best, experts, rounds)

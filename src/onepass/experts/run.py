@@ -13,27 +13,29 @@ SNAPSHOT_BYTES = 1 << 26  # weights over time are thinned so that they stay near
 
 
 class Log(NamedTuple):
-    """Where a kernel writes: one entry a round, and the weights after the rounds that are due (counted from 1)."""
+    """Where a kernel writes: one entry a round, and the weights after the rounds that are due."""
 
     forecasts: Floats
-    losses: Floats
-    best: Floats
-    pivots: Floats
-    due: Ints
+    losses: Floats  # cumulative, the learner's
+    best: Floats  # cumulative, the best expert's: what regret is measured from
+    pivots: (
+        Floats  # what the bound is measured from; it differs from `best` only for a deterministic vote with sleepers
+    )
+    due: Ints  # rounds, counted from 1
     weights: Floats
 
     @classmethod
     def empty(cls, start: int, rounds: int, experts: int) -> Log:
         """Room for `rounds` rounds that follow `start` earlier ones."""
         due = snapshots(start, start + rounds, experts) - start
-        series = (np.empty(rounds) for _ in range(4))
-        return cls(*series, due=due, weights=np.empty((due.size, experts)))
+        forecasts, losses, best, pivots = np.empty((4, rounds))
+        return cls(forecasts, losses, best, pivots, due, np.empty((due.size, experts)))
 
     def part(self, first: int, last: int) -> Log:
         """The same memory, for rounds first..last alone."""
         a, b = np.searchsorted(self.due, (first + 1, last + 1))
-        series = (array[first:last] for array in self[:4])
-        return Log(*series, due=self.due[a:b] - first, weights=self.weights[a:b])
+        forecasts, losses, best, pivots = (array[first:last] for array in self[:4])
+        return Log(forecasts, losses, best, pivots, self.due[a:b] - first, self.weights[a:b])
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,8 @@ class Run:
         realised = "" if self.mistakes is None or self.mistakes == self.loss else f" ({self.mistakes} realised)"
         return (
             f"{self.rule}, {self.expert_losses.size} experts, {self.rounds} rounds: loss {self.loss:.6g}{realised},"
-            f" best expert {self.best} has {self.best_loss:.6g}, regret {self.regret:.6g}; the bound is {self.bound:.6g}"
+            f" at most {self.bound:.6g} by theorem; best expert {self.best} has {self.best_loss:.6g},"
+            f" regret {self.regret:.6g}"
         )
 
 

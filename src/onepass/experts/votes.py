@@ -246,7 +246,7 @@ class Votes:
     def weights(self) -> Floats:
         """The coming round's weights; they sum to 1."""
         w = self.state.weights
-        return w / fold(np.append(w, np.zeros(4)), w.size)  # type: ignore[no-any-return]
+        return w / float(fold(np.append(w, np.zeros(4)), w.size))
 
     @property
     def log_weights(self) -> Floats:

@@ -74,7 +74,7 @@ class WeightedMajority(Forecaster):
         ones, zeros = game.sides(advice)
         return float(ones >= zeros)
 
-    def _bounds(self, rounds: Ints, best: Floats) -> Floats:
+    def _bounds(self, rounds: Ints, best: Floats) -> Any:
         experts = self._game.expert_losses.size
         if isinstance(self.beta, Doubling):
             return bounds.weighted_majority_doubling(best, experts, rounds)
