@@ -8,7 +8,9 @@ import sys
 
 import click
 
-COMMANDS: dict[str, str] = {}  # name → one line of help; the command lives in onepass.cli.<name>
+COMMANDS: dict[str, str] = {  # name → one line of help; the command lives in onepass.cli.<name>
+    "experts": "Combine expert advice, and show the regret beside its bound.",
+}
 
 
 class Program(click.Group):

@@ -159,7 +159,7 @@ def mean(w, a):  # type: ignore[no-untyped-def]
 def loss_of(w, a, y, suffered):  # type: ignore[no-untyped-def]
     """The learner's loss Σ w_i |a_i − y| / Σ w_i. OUT: suffered, each expert's.
 
-    A sleeper suffers what the learner does. So regret against a sleeper counts its waking rounds alone, and every theorem
+    A sleeper suffers what the learner does. So regret against it counts its waking rounds alone, and every theorem
     stands as it is: the weighted mean of the losses is the same with the sleepers as without.
     """
     total = lost = 0.0
@@ -262,4 +262,4 @@ class Mixture:
 
 def _floats(advice: Advice) -> Floats:
     values = advice.values
-    return as_forecasts(values) if values.dtype == np.uint8 else values
+    return as_forecasts(values) if values.dtype == np.uint8 else np.require(values, requirements=["C", "W"])

@@ -233,7 +233,8 @@ class Votes:
 
     def play(self, advice: Advice, outcomes: npt.NDArray[np.uint8], log: Log) -> None:
         """Plays the rounds; the log gets one entry for each."""
-        play(self.rule, self.state, Block(advice.values, advice.asleep, outcomes), log)
+        rows = np.require(advice.values, requirements=["C", "W"])  # read-only rows would compile every kernel once more
+        play(self.rule, self.state, Block(rows, advice.asleep, outcomes), log)
 
     def sides(self, advice: Advice) -> tuple[float, float]:
         """The weight for 1 and the weight for 0, for one row of advice."""
