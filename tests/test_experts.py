@@ -27,8 +27,10 @@ from onepass.experts import (
     bounds,
     oracle,
 )
+from onepass.experts.folding import decay, fold, least
 from onepass.experts.rates import epoch, tuned_beta
 from onepass.experts.run import snapshots
+from onepass.experts.votes import tally
 
 NAN = float("nan")
 FORECASTERS = [
@@ -552,3 +554,29 @@ def test_state_of_another_forecaster_is_refused():
 def test_scikit_learn_is_left_alone():
     code = "import sys, onepass.experts; sys.exit('sklearn' in sys.modules or 'matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# The arithmetic underneath
+
+
+@pytest.mark.parametrize("n", [1, 3, 8, 9, 31, 32, 33, 35, 36, 130, 1001])
+def test_folding_is_summing(n):
+    x = np.random.default_rng(n).integers(-64, 65, n) / 64  # dyadic: every order of summing gives the same
+    assert fold(np.append(x, np.full(3, NAN)), n) == x.sum()
+    assert least(x, np.empty(n)) == x.min()
+    votes_, scratch = (x > 0).astype(np.uint8), np.full(n + 4, NAN)
+    assert tally(x, votes_, np.uint8(1), scratch) == x[x > 0].sum()
+
+
+def test_decay_is_exp_to_two_units_in_the_last_place():
+    x = np.concatenate([np.linspace(0, 720, 20_001), np.geomspace(1e-18, 1, 2000), [0.0]])
+    w = np.empty_like(x)
+    decay(1.0, x, 0.0, w)
+    exact = np.array([math.exp(-z) for z in x])
+    inside = x <= 700
+    assert np.abs(w - exact)[inside].max() > 0
+    assert (np.abs(w - exact)[inside] <= 2 * np.spacing(exact[inside])).all()
+    assert (w[~inside] == 0).all()
+    assert w[-1] == 1.0
+    decay(np.inf, np.array([2.0, 1.0, 1.0]), 1.0, w[:3])
+    assert w[:3].tolist() == [0.0, 1.0, 1.0]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from onepass.errors import DataError
 from onepass.rows import Floats
 
-ASLEEP = 2  # the vote of an expert that does not vote
+ASLEEP = np.uint8(2)  # the vote of an expert that does not vote
 CELLS = 1 << 20  # advice is checked this many values at a time
 
 

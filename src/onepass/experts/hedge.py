@@ -54,8 +54,8 @@ class Hedge(_Mixing):
     | `AdaHedge()`  | √(T ln N) + (4/3) ln N + 2         |
 
     >>> run = Hedge().run([[0.0, 1.0], [0.25, 0.5], [0.0, 1.0]])
-    >>> run.best, run.best_loss, run.loss
-    (0, 0.25, 0.75)
+    >>> run.best, run.best_loss, round(run.loss, 3)
+    (0, 0.25, 0.953)
     >>> Hedge(rate=1.0).predict([0.25, 0.75])
     0.5
     """

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from onepass._jit import by_type, jit
 from onepass.experts.advice import Advice, as_forecasts
+from onepass.experts.folding import decay, fold, least
 from onepass.experts.run import Log
 from onepass.rows import Floats, Ints
 
@@ -73,148 +74,158 @@ def _rate_decreasing(rule, state):  # type: ignore[no-untyped-def]
 
 
 def _rate_adaptive(rule, state):  # type: ignore[no-untyped-def]
-    gap = state.memory[1]
-    return np.inf if gap == 0.0 else rule.log_experts / gap
+    eta = np.inf
+    if state.memory[1] > 0.0:
+        eta = rule.log_experts / state.memory[1]
+    return eta
 
 
 rate = by_type({Constant: _rate_constant, Decreasing: _rate_decreasing, Adaptive: _rate_adaptive})
 """η of the coming round."""
 
 
+class Desk(NamedTuple):
+    """Room for a round's arithmetic."""
+
+    weights: Floats  # of the experts awake, up to their sum; 0 for sleepers
+    suffered: Floats  # each expert's loss
+    scratch: Floats
+
+
 @jit
-def decay(eta, distance):  # type: ignore[no-untyped-def]
-    """exp(−η·distance); at an infinite rate 1 for a leader and 0 for the rest."""
-    if eta == np.inf:
-        return 1.0 if distance == 0.0 else 0.0
-    return math.exp(-eta * distance)
+def new_desk(n):  # type: ignore[no-untyped-def]
+    """Room for n experts."""
+    return Desk(np.empty(n), np.empty(n), np.empty(n + 4))
 
 
-def _weigh_by_loss(rule, state, a, w):  # type: ignore[no-untyped-def]
-    eta = rate(rule, state)
-    low = np.inf
-    for i in range(w.size):
-        if not math.isnan(a[i]):
-            low = min(low, state.since[i])
-    for i in range(w.size):
-        w[i] = 0.0 if math.isnan(a[i]) else decay(eta, state.since[i] - low)
+@jit
+def total(x, desk):  # type: ignore[no-untyped-def]
+    """Σ x. OUT: desk.scratch."""
+    desk.scratch[: x.size] = x
+    return fold(desk.scratch, x.size)
 
 
-def _weigh_by_share(rule, state, a, w):  # type: ignore[no-untyped-def]
-    for i in range(w.size):
-        w[i] = 0.0 if math.isnan(a[i]) else state.shares[i]
+@jit
+def product(x, desk):  # type: ignore[no-untyped-def]
+    """Σ w_i x_i, where a weight of 0 silences even NaN. OUT: desk.scratch."""
+    w, scratch = desk.weights, desk.scratch
+    for i in range(x.size):
+        scratch[i] = w[i] * x[i] if w[i] > 0.0 else 0.0
+    return fold(scratch, x.size)
+
+
+def _weigh_by_loss(rule, state, a, asleep, desk):  # type: ignore[no-untyped-def]
+    behind = state.since
+    if asleep:  # sleepers are infinitely far behind, and the others stand relative to the best of those awake
+        behind = desk.suffered
+        for i in range(a.size):
+            behind[i] = np.inf if math.isnan(a[i]) else state.since[i]
+    low = least(behind, desk.scratch)
+    decay(rate(rule, state), behind, low, desk.weights)
+    return low
+
+
+def _weigh_by_share(rule, state, a, asleep, desk):  # type: ignore[no-untyped-def]
+    for i in range(a.size):
+        desk.weights[i] = 0.0 if math.isnan(a[i]) else state.shares[i]
+    return 0.0
 
 
 weigh = by_type(
     {Constant: _weigh_by_loss, Decreasing: _weigh_by_loss, Adaptive: _weigh_by_loss, Shared: _weigh_by_share}
 )
-"""The weights of the experts awake in a, up to their sum. OUT: w."""
+"""The weights of the experts awake in a, up to their sum; returns the loss that has weight 1. OUT: desk."""
 
 
-def _learn_nothing(rule, state, suffered, lost):  # type: ignore[no-untyped-def]
-    pass
+def _learn_losses(rule, state, lost, low, whole, asleep, desk):  # type: ignore[no-untyped-def]
+    for i in range(desk.suffered.size):
+        state.since[i] += desk.suffered[i]
 
 
-def _learn_gap(rule, state, suffered, lost):  # type: ignore[no-untyped-def]
-    """gap += lost − mix, where mix = −(1/η) ln Σ p_i exp(−η ℓ_i) is what the round would cost at best."""
-    eta = rate(rule, state)
-    low = new_low = np.inf
-    for i in range(suffered.size):
-        low = min(low, state.since[i])
-        new_low = min(new_low, state.since[i] + suffered[i])
+def _learn_gap(rule, state, lost, low, whole, asleep, desk):  # type: ignore[no-untyped-def]
+    """gap += lost − mix, where mix = −(1/η) ln Σ p_i exp(−η ℓ_i) is what the round would cost at best.
+
+    mix is how much the potential −(1/η) ln Σ exp(−η·loss_i), sleepers included, grows in the round.
+    """
+    eta, since, w = rate(rule, state), state.since, desk.weights
+    if asleep:  # so far only those awake were weighed
+        low = least(since, desk.scratch)
+        decay(eta, since, low, w)
+        whole = total(w, desk)
+    for i in range(w.size):
+        since[i] += desk.suffered[i]
+    new_low = least(since, desk.scratch)
+    decay(eta, since, new_low, w)
     mix = new_low - low
     if eta != np.inf:
-        before = after = 0.0
-        for i in range(suffered.size):
-            before += math.exp(-eta * (state.since[i] - low))
-            after += math.exp(-eta * (state.since[i] + suffered[i] - new_low))
-        mix -= math.log(after / before) / eta
+        mix -= math.log(total(w, desk) / whole) / eta
     state.memory[1] += max(0.0, lost - mix)
 
 
-def _learn_share(rule, state, suffered, lost):  # type: ignore[no-untyped-def]
-    w, low, total = state.shares, suffered.min(), 0.0
+def _learn_share(rule, state, lost, low, whole, asleep, desk):  # type: ignore[no-untyped-def]
+    w = state.shares
+    decay(rule.eta, desk.suffered, least(desk.suffered, desk.scratch), desk.weights)
     for i in range(w.size):
-        w[i] *= math.exp(-rule.eta * (suffered[i] - low))
-        total += w[i]
+        w[i] *= desk.weights[i]
+    whole = total(w, desk)
     for i in range(w.size):
-        w[i] = (1.0 - rule.alpha) * (w[i] / total) + rule.alpha / w.size
+        w[i] = (1.0 - rule.alpha) * (w[i] / whole) + rule.alpha / w.size
 
 
-learn = by_type({Constant: _learn_nothing, Decreasing: _learn_nothing, Adaptive: _learn_gap, Shared: _learn_share})
-"""What a rule remembers of a round besides the cumulative losses."""
+learn = by_type({Constant: _learn_losses, Decreasing: _learn_losses, Adaptive: _learn_gap, Shared: _learn_share})
+"""What a rule keeps of a round: desk.suffered, and what the learner lost. OUT: state, desk."""
 
 
 @jit
-def mean(w, a):  # type: ignore[no-untyped-def]
-    """The forecast Σ w_i a_i / Σ w_i of those awake."""
-    total = said = 0.0
-    for i in range(w.size):
-        if not math.isnan(a[i]):
-            total += w[i]
-            said += w[i] * a[i]
-    return said / total
+def forecast(rule, state, a, asleep, desk):  # type: ignore[no-untyped-def]
+    """The forecast Σ w_i a_i / Σ w_i; and what the weights are relative to, and their sum. OUT: desk."""
+    low = weigh(rule, state, a, asleep, desk)
+    whole = total(desk.weights, desk)
+    return product(a, desk) / whole, low, whole
 
 
 @jit
-def loss_of(w, a, y, suffered):  # type: ignore[no-untyped-def]
-    """The learner's loss Σ w_i |a_i − y| / Σ w_i. OUT: suffered, each expert's.
+def suffer(a, y, asleep, whole, desk):  # type: ignore[no-untyped-def]
+    """The learner's loss Σ w_i |a_i − y| / Σ w_i. OUT: desk.suffered, each expert's.
 
     A sleeper suffers what the learner does. So regret against it counts its waking rounds alone, and every theorem
     stands as it is: the weighted mean of the losses is the same with the sleepers as without.
     """
-    total = lost = 0.0
-    for i in range(w.size):
-        if not math.isnan(a[i]):
-            suffered[i] = abs(a[i] - y)
-            total += w[i]
-            lost += w[i] * suffered[i]
-    lost /= total
-    for i in range(w.size):
-        if math.isnan(a[i]):
-            suffered[i] = lost
+    suffered = desk.suffered
+    for i in range(a.size):
+        suffered[i] = abs(a[i] - y)
+    lost = product(suffered, desk) / whole
+    if asleep:
+        for i in range(a.size):
+            suffered[i] = lost if math.isnan(a[i]) else suffered[i]
     return lost
 
 
 @jit
-def forecast(rule, state, a):  # type: ignore[no-untyped-def]
-    """The weighted mean of what is said in a."""
-    w = np.empty(a.size)
-    weigh(rule, state, a, w)
-    return mean(w, a)
-
-
-@jit
-def shares(rule, state):  # type: ignore[no-untyped-def]
-    """The weights of the coming round if nobody sleeps; they sum to 1."""
-    w = np.empty(state.since.size)
-    weigh(rule, state, np.zeros(w.size), w)
-    return w / w.sum()
+def shares(rule, state, desk):  # type: ignore[no-untyped-def]
+    """The weights of the coming round if nobody sleeps; they sum to 1. OUT: desk."""
+    weigh(rule, state, np.zeros(state.since.size), False, desk)
+    return desk.weights / total(desk.weights, desk)
 
 
 @jit
 def play(rule, state, block, log):  # type: ignore[no-untyped-def]
     """Plays the block's rounds. IN: rule, block. IN and OUT: state. OUT: log."""
-    n = state.since.size
-    w, suffered = np.empty(n), np.empty(n)
+    desk = new_desk(state.since.size)
     k = 0
     for t in range(block.outcomes.size):
-        a, y = block.advice[t], block.outcomes[t]
-        weigh(rule, state, a, w)
-        lost = loss_of(w, a, y, suffered)
-        learn(rule, state, suffered, lost)
-        best = np.inf
-        for i in range(n):
-            state.since[i] += suffered[i]
-            state.losses[i] += suffered[i]
-            best = min(best, state.losses[i])
+        a, asleep = block.advice[t], block.asleep[t]
+        log.forecasts[t], low, whole = forecast(rule, state, a, asleep, desk)
+        lost = suffer(a, block.outcomes[t], asleep, whole, desk)
+        learn(rule, state, lost, low, whole, asleep, desk)
+        for i in range(a.size):
+            state.losses[i] += desk.suffered[i]
         state.clock[0] += 1
         state.memory[0] += lost
-        log.forecasts[t] = mean(w, a)
         log.losses[t] = state.memory[0]
-        log.best[t] = best
-        log.pivots[t] = best
+        log.best[t] = log.pivots[t] = least(state.losses, desk.scratch)
         if k < log.due.size and log.due[k] == t + 1:
-            log.weights[k] = shares(rule, state)
+            log.weights[k] = shares(rule, state, desk)
             k += 1
 
 
@@ -246,12 +257,13 @@ class Mixture:
 
     def forecast(self, advice: Advice) -> float:
         """The weighted mean of one row of advice."""
-        return float(forecast(self.rule, self.state, _floats(advice)[0]))
+        desk = new_desk(self.state.since.size)
+        return float(forecast(self.rule, self.state, _floats(advice)[0], advice.asleep[0], desk)[0])
 
     @property
     def weights(self) -> Floats:
         """The coming round's weights; they sum to 1."""
-        weights: Floats = shares(self.rule, self.state)
+        weights: Floats = shares(self.rule, self.state, new_desk(self.state.since.size))
         return weights
 
     @property
