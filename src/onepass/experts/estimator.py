@@ -98,9 +98,9 @@ class ExpertsClassifier(ClassifierMixin, _BaseComposition):  # type: ignore[misc
         X, y = self._validate(X, y, reset=first)
         known = self.classes_ if not first else np.unique(y if classes is None else classes)
         if not first and classes is not None and not np.array_equal(np.unique(classes), known):
-            raise ValueError(f"classes={classes!r} are not those of the first call, {known!r}")
+            raise ValueError(f"classes={classes!r} are not those of the first call, {known.tolist()}")
         if not (fits := np.isin(y, known)).all():
-            raise ValueError(f"y: class {y[~fits][0]!r} is not among the classes {known!r}; name all in `classes`")
+            raise ValueError(f"y: class {y[~fits][0]} is not among {known.tolist()}; name all in `classes`")
         if first:
             self._begin(known)
         self._learn(X, y)
@@ -108,7 +108,8 @@ class ExpertsClassifier(ClassifierMixin, _BaseComposition):  # type: ignore[misc
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class with the most weight behind it (the first of several)."""
-        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]  # type: ignore[no-any-return]
+        share = self.predict_proba(X)
+        return self.classes_[np.argmax(share, axis=1)]  # type: ignore[no-any-return]
 
     def predict_proba(self, X: Any) -> Floats:
         """The weight behind each class. It is a share of the vote, not a calibrated probability."""
@@ -146,7 +147,7 @@ class ExpertsClassifier(ClassifierMixin, _BaseComposition):  # type: ignore[misc
 
     def _begin(self, classes: npt.NDArray[Any]) -> None:
         if classes.size < 2:
-            raise ValueError(f"y: one class ({classes[0]!r}) is not enough; name all in `classes` of partial_fit")
+            raise ValueError(f"y: one class ({classes[0]}) is not enough; name all in `classes` of partial_fit")
         self.classes_ = classes
         self.experts_ = [clone(expert) for _, expert in self._named()]
         self.weights_ = np.full(len(self.experts_), 1.0 / len(self.experts_))
