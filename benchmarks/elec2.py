@@ -12,6 +12,7 @@ import argparse
 import csv
 import lzma
 import time
+import warnings
 
 import numpy as np
 from sklearn.linear_model import SGDClassifier
@@ -55,6 +56,7 @@ def main() -> None:
     parser.add_argument("--rules", default="hedge", help="some of hedge,majority,share")
     parser.add_argument("--quick", action="store_true", help="the first 2,000 rows")
     options = parser.parse_args()
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module="sklearn.naive_bayes")  # its first, equal rows
     X, y = read(options.file)
     X = running_scale(X)
     rows = 2_000 if options.quick else len(y)
