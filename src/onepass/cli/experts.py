@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 from rich.table import Table
+from rich.text import Text
 
 from onepass.cli.terminal import console, options, print_json, progress
 from onepass.errors import DataError
@@ -161,6 +163,8 @@ def check_figure(path: str, force: bool) -> None:
         raise click.BadParameter(f"{path!r} must end in .{', .'.join(FORMATS)}", param_hint="--figure")
     if not target.parent.is_dir():
         raise click.BadParameter(f"the folder {str(target.parent)!r} does not exist", param_hint="--figure")
+    if find_spec("matplotlib") is None:
+        raise click.UsageError("figures need matplotlib: pip install 'onepass[report]'")
     if target.exists() and not force:
         raise click.BadParameter(f"{path!r} exists; --force overwrites it", param_hint="--figure")
 
@@ -210,7 +214,7 @@ def show(run: Any, result: dict[str, Any]) -> None:
     table.add_column("loss", justify="right")
     table.add_column("weight", justify="right")
     for row in result["table"]:
-        table.add_row(repr(row["expert"])[1:-1], f"{row['loss']:,.6g}", f"{row['weight']:.4f}")
+        table.add_row(Text(repr(row["expert"])[1:-1]), f"{row['loss']:,.6g}", f"{row['weight']:.4f}")
     out.print(table)
     if "figure" in result:
         out.print(f"figure: {result['figure']}", markup=False)

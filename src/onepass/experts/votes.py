@@ -30,7 +30,8 @@ class Deterministic(NamedTuple):
     """Predict what the heavier side says; penalise only when that was a mistake."""
 
     beta: float
-    nap: float
+    nap: float  # what a sleeper pays for the learner's loss, in factors of β
+    price: float  # what the learner's loss counts for a sleeper, in the bound
     period: int
 
 
@@ -39,20 +40,26 @@ class Randomized(NamedTuple):
 
     beta: float
     nap: float
+    price: float
     period: int
 
 
 Rule = Deterministic | Randomized
 
 
-def deterministic(beta: float) -> Deterministic:
-    """The rule for β. A sleeper pays what the vote is sure to lose by its mistake: a factor (1+β)/2."""
-    return Deterministic(beta, math.log(2.0 / (1.0 + beta)) / -math.log(beta), _period(beta))
+def deterministic(beta: float, price: float | None = None) -> Deterministic:
+    """The rule for β. A sleeper pays what all weight is sure to shrink by at a mistake of the vote: a factor (1+β)/2.
+
+    So while expert i, with m_i mistakes, is awake, the vote makes at most bound(m_i). With A_i more while i sleeps,
+    A_i + bound(m_i) = bound(m_i + price·A_i), where price is one over the bound's slope: by default that of a fixed β.
+    """
+    nap = math.log(2.0 / (1.0 + beta)) / -math.log(beta)
+    return Deterministic(beta, nap, nap if price is None else price, _period(beta))
 
 
 def randomized(beta: float) -> Randomized:
     """The rule for β. A sleeper pays β to the learner's expected mistake."""
-    return Randomized(beta, 1.0, _period(beta))
+    return Randomized(beta, 1.0, 1.0, _period(beta))
 
 
 def _period(beta: float) -> int:
@@ -177,11 +184,11 @@ def charge(mistakes, a, wrong, best):  # type: ignore[no-untyped-def]
 
 
 @jit
-def smallest(mistakes, absences, nap):  # type: ignore[no-untyped-def]
-    """min_i mistakes_i + nap·absences_i."""
+def smallest(mistakes, absences, price):  # type: ignore[no-untyped-def]
+    """min_i mistakes_i + price·absences_i."""
     least = np.inf
     for i in range(mistakes.size):
-        least = min(least, mistakes[i] + nap * absences[i])
+        least = min(least, mistakes[i] + price * absences[i])
     return least
 
 
@@ -217,7 +224,7 @@ def play(rule, state, block, log):  # type: ignore[no-untyped-def]
         log.forecasts[t] = ones / (ones + zeros)
         log.losses[t] = state.loss[0]
         log.best[t] = smallest(mistakes, absences, 1.0) if slept else best
-        log.pivots[t] = smallest(mistakes, absences, rule.nap) if slept else best
+        log.pivots[t] = smallest(mistakes, absences, rule.price) if slept else best
         if k < log.due.size and log.due[k] == t + 1:
             scratch[:n] = w
             log.weights[k] = w / fold(scratch, n)

@@ -62,7 +62,8 @@ class WeightedMajority(Forecaster):
         return votes.Votes(self._rule(experts, rounds), experts)
 
     def _rule(self, experts: int, rounds: int) -> votes.Deterministic:
-        return votes.deterministic(beta_now(self.beta, experts, rounds))
+        price = 0.5 if isinstance(self.beta, Doubling) else None  # the slope of weighted_majority_doubling is 2
+        return votes.deterministic(beta_now(self.beta, experts, rounds), price)
 
     def _advice(self, advice: npt.ArrayLike, awake: npt.ArrayLike | None) -> Advice:
         return reading.votes(advice, awake)
