@@ -15,6 +15,7 @@ import time
 import warnings
 
 import numpy as np
+import sklearn
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 
@@ -56,6 +57,7 @@ def main() -> None:
     parser.add_argument("--rules", default="hedge", help="some of hedge,majority,share")
     parser.add_argument("--quick", action="store_true", help="the first 2,000 rows")
     options = parser.parse_args()
+    sklearn.set_config(assume_finite=True, skip_parameter_validation=True)  # most of a row's time would go there
     warnings.filterwarnings("ignore", category=RuntimeWarning, module="sklearn.naive_bayes")  # its first, equal rows
     X, y = read(options.file)
     X = running_scale(X)

@@ -161,8 +161,9 @@ class ExpertsClassifier(ClassifierMixin, _BaseComposition):  # type: ignore[misc
             rows = slice(first, first + self.block_size)
             if not self._green:
                 self._judge(X[rows], y[rows])
+            first_call = {"classes": self.classes_} if self._green else {}  # scikit-learn checks them anew each time
             for expert in self.experts_:
-                expert.partial_fit(X[rows], y[rows], classes=self.classes_)
+                expert.partial_fit(X[rows], y[rows], **first_call)
             self._green = False
 
     def _judge(self, X: Any, y: npt.NDArray[Any]) -> None:
