@@ -19,6 +19,7 @@ COMMANDS = {
     "inspect": "Show what a model file says of itself.",
     "warmup": "Compile every kernel now.",
     "demo": "Train on 100,000 drawn documents; see certified and true risk side by side.",
+    "experts": "Combine expert advice, and show the regret beside its bound.",
 }
 
 

@@ -1,0 +1,220 @@
+"""`onepass experts`: combine the columns of a table, and show the regret beside its bound."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from onepass.cli.terminal import console, options, print_json, progress
+from onepass.errors import DataError
+
+RULES = ("hedge", "majority", "randomized", "share")
+RATES = ("adahedge", "anytime", "doubling")
+
+
+class Columns(NamedTuple):
+    """A table of advice: the experts' names, what they say, and what came true."""
+
+    names: list[str]
+    advice: Any
+    outcomes: Any
+
+
+class NumberOr(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
+    """A number, or one of some words."""
+
+    def __init__(self, *words: str) -> None:
+        self.words, self.name = words, "|".join(("number", *words))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        if value in self.words:
+            return str(value)
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor one of {', '.join(self.words)}", param, ctx)
+
+
+@click.command()
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("--outcome", default="outcome", show_default=True, help="The column that holds what came true.")
+@click.option("--rule", type=click.Choice(RULES), default="hedge", show_default=True, help="How weight moves.")
+@click.option("--beta", type=NumberOr("anytime", "doubling"), help="majority, randomized: what a mistake costs. [0.5]")
+@click.option("--rate", type=NumberOr(*RATES), help="hedge: a learning rate, or how to find one. [adahedge]")
+@click.option("--horizon", type=click.IntRange(min=1), help="Tune the rate to so many rounds.")
+@click.option("--switches", type=click.IntRange(min=1), help="share: how often the best expert changes.")
+@click.option("--seed", "random_state", type=int, default=0, show_default=True, help="randomized: seed of the draws.")
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Experts in the table.")
+@click.option("--figure", type=click.Path(dir_okay=False), help="Draw weights and regret (.png, .svg, .pdf).")
+@click.option("--force", is_flag=True, help="Overwrite the figure.")
+@options
+def command(
+    file: str, outcome: str, top: int, figure: str | None, force: bool, as_json: bool, quiet: bool, **choice: Any
+) -> None:
+    """Combine expert advice, and show the regret beside its bound.
+
+    FILE is a CSV file (- is stdin): one row a round, one column an expert, one column the outcome. Advice and outcomes
+    are in [0, 1] (0 or 1 for majority and randomized); an empty field is an expert that sleeps.
+
+    \b
+    onepass experts advice.csv
+    onepass experts advice.csv --rule majority --beta 0.5 --figure weights.svg
+    onepass experts advice.csv --rule share --switches 3 --json
+    """
+    if figure is not None:
+        check_figure(figure, force)
+    columns = read_columns(file, outcome)
+    rounds = len(columns.outcomes)
+    forecaster = make_forecaster(**choice, rounds=rounds)
+    with progress("playing", rounds, quiet) as tick:
+        run = forecaster.run(columns.advice, columns.outcomes, progress=tick)
+    result = summary(run, columns.names, top)
+    if choice["switches"] is not None and choice["rule"] == "share":
+        result |= tracking(forecaster, columns, choice["switches"])
+    if figure is not None:
+        from onepass.report.experts import draw
+
+        draw(run, figure, columns.names)
+        result["figure"] = figure
+    if as_json:
+        print_json({"forecaster": repr(forecaster), **result})
+    else:
+        show(run, result)
+
+
+def read_columns(file: str, outcome: str) -> Columns:
+    """The table in `file`. (The one place that knows about CSV.)"""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.csv as csv
+
+    try:
+        table = csv.read_csv(sys.stdin.buffer if file == "-" else file)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise DataError(f"{file}: {error}") from error
+    names = [name for name in table.column_names if name != outcome]
+    if len(names) != table.num_columns - 1 or not names:
+        listed = ", ".join(table.column_names[:12])
+        raise DataError(
+            f"{file}: one column {outcome!r} and at least one more are needed; name it by --outcome ({listed})"
+        )
+    if len(set(names)) != len(names):
+        raise DataError(f"{file}: two columns have the same name")
+    if not table.num_rows:
+        raise DataError(f"{file}: no rounds, only a header")
+    for field in table.schema:
+        if not (pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_null(field.type)):
+            raise DataError(f"{file}: column {field.name!r} has {field.type}, not numbers")
+    floats = table.cast(pa.schema([(name, pa.float64()) for name in table.column_names]))
+    columns = {name: floats.column(name).to_numpy() for name in table.column_names}
+    return Columns(names, np.column_stack([columns[name] for name in names]), columns[outcome])
+
+
+def make_forecaster(
+    *, rule: str, beta: Any, rate: Any, horizon: int | None, switches: int | None, random_state: int, rounds: int
+) -> Any:
+    """The forecaster that the options name; an option that the rule has no use for is refused."""
+    from onepass.experts import (
+        AdaHedge,
+        Anytime,
+        Doubling,
+        FixedShare,
+        Hedge,
+        Horizon,
+        RandomizedWeightedMajority,
+        WeightedMajority,
+    )
+
+    useful = {"majority": {"beta"}, "randomized": {"beta"}, "hedge": {"rate"}, "share": {"rate", "switches"}}[rule]
+    for name, value in {"beta": beta, "rate": rate, "switches": switches}.items():
+        if value is not None and name not in useful:
+            raise click.UsageError(f"--{name} has no meaning for --rule {rule}.")
+    given = beta if beta is not None else rate
+    if horizon is not None and given is not None:
+        raise click.UsageError("--horizon tunes the rate itself; leave --beta and --rate out.")
+    words: dict[Any, Any] = {"anytime": Anytime(), "doubling": Doubling(), "adahedge": AdaHedge()}
+    pace: Any = Horizon(horizon) if horizon is not None else words.get(given, given)
+    try:
+        if rule == "share":
+            if isinstance(rate, str):
+                raise click.UsageError("--rate must be a number for --rule share.")
+            return FixedShare(switches or 1, horizon or rounds, rate=rate)
+        if rule == "hedge":
+            return Hedge(pace)
+        if rule == "majority":
+            return WeightedMajority(0.5 if pace is None else pace)
+        return RandomizedWeightedMajority(0.5 if pace is None else pace, random_state)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def check_figure(path: str, force: bool) -> None:
+    """Complains before the run, not after it, of a figure that could not be written."""
+    from onepass.report.style import FORMATS
+
+    target = Path(path)
+    if target.suffix.lstrip(".").lower() not in FORMATS:
+        raise click.BadParameter(f"{path!r} must end in .{', .'.join(FORMATS)}", param_hint="--figure")
+    if not target.parent.is_dir():
+        raise click.BadParameter(f"the folder {str(target.parent)!r} does not exist", param_hint="--figure")
+    if find_spec("matplotlib") is None:
+        raise click.UsageError("figures need matplotlib: pip install 'onepass[report]'")
+    if target.exists() and not force:
+        raise click.BadParameter(f"{path!r} exists; --force overwrites it", param_hint="--figure")
+
+
+def summary(run: Any, names: list[str], top: int) -> dict[str, Any]:
+    """The result, by the API's names."""
+    order = run.expert_losses.argsort(kind="stable")[:top]
+    return {
+        "rounds": run.rounds,
+        "experts": len(names),
+        "loss": run.loss,
+        "mistakes": run.mistakes,
+        "bound": run.bound,
+        "regret": run.regret,
+        "best": names[run.best],
+        "best_loss": run.best_loss,
+        "table": [
+            {"expert": names[i], "loss": float(run.expert_losses[i]), "weight": float(run.weights[-1, i])}
+            for i in order
+        ],
+    }
+
+
+def tracking(forecaster: Any, columns: Columns, switches: int) -> dict[str, Any]:
+    """Fixed share's own comparison: the best sequence of experts in hindsight, and the bound against it."""
+    from onepass.experts import oracle
+
+    known = oracle(columns.advice, columns.outcomes, switches=switches)
+    rounds, experts = columns.advice.shape
+    bound = forecaster.tracking_bound(known.sequence_loss, experts, rounds, switches)
+    return {"sequence_loss": known.sequence_loss, "sequence_switches": known.switches, "tracking_bound": float(bound)}
+
+
+def show(run: Any, result: dict[str, Any]) -> None:
+    """The same for people."""
+    out = console()
+    realised = "" if run.mistakes is None or run.mistakes == run.loss else f", {run.mistakes:,} mistakes drawn"
+    out.print(f"{run.rule}: {result['experts']:,} experts, {run.rounds:,} rounds")
+    out.print(f"loss {run.loss:,.6g} (at most {run.bound:,.6g} by theorem){realised}")
+    out.print(f"best expert {result['best']!r}: {run.best_loss:,.6g}; regret {run.regret:,.6g}", markup=False)
+    if "sequence_loss" in result:
+        out.print(
+            f"best sequence with {result['sequence_switches']} switches: {result['sequence_loss']:,.6g}"
+            f" (so loss at most {result['tracking_bound']:,.6g} by theorem)"
+        )
+    table = Table("expert", box=None)
+    table.add_column("loss", justify="right")
+    table.add_column("weight", justify="right")
+    for row in result["table"]:
+        table.add_row(Text(repr(row["expert"])[1:-1]), f"{row['loss']:,.6g}", f"{row['weight']:.4f}")
+    out.print(table)
+    if "figure" in result:
+        out.print(f"figure: {result['figure']}", markup=False)

@@ -1,0 +1,231 @@
+"""The two faces of the experts room: the scikit-learn classifier and the command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from onepass.cli.experts import command
+from onepass.experts import (
+    Doubling,
+    ExpertsClassifier,
+    Hedge,
+    RandomizedWeightedMajority,
+    WeightedMajority,
+    expert_grid,
+)
+
+PAIR = [
+    ("hinge", SGDClassifier(random_state=0)),
+    ("fast", SGDClassifier(learning_rate="constant", eta0=1.0, random_state=0)),
+]
+
+
+@parametrize_with_checks([ExpertsClassifier(PAIR, block_size=32)])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def stream(rows: int = 400, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    return make_classification(rows, 8, n_informative=6, n_classes=classes, flip_y=0.1, random_state=1)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("forecaster", [None, WeightedMajority(0.5), RandomizedWeightedMajority(Doubling())])
+def test_rows_are_predicted_by_the_vote_then_learned(classes, forecaster):
+    """The same, written out: experts predict, the vote is taken, the forecaster learns who was wrong, experts learn."""
+    X, y = stream(150, classes)
+    model = ExpertsClassifier(PAIR, forecaster).fit(X, y)
+    experts = [clone(expert) for _, expert in PAIR]
+    rule = Hedge() if forecaster is None else type(forecaster)(forecaster.beta)
+    weights, mistakes = np.full(2, 0.5), 0
+    for t in range(len(y)):
+        if t:
+            said = np.array([expert.predict(X[[t]])[0] for expert in experts])
+            share = [weights[said == c].sum() for c in range(classes)]
+            mistakes += int(np.argmax(share) != y[t])
+            rule.update(said != y[t], 0)
+            weights = rule.weights
+        for expert in experts:
+            expert.partial_fit(X[[t]], y[[t]], classes=np.arange(classes))
+    assert (model.mistakes_, model.rounds_) == (mistakes, 149)
+    assert model.weights_.tolist() == weights.tolist()
+    assert np.allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert model.run_.loss <= model.run_.bound
+    if not isinstance(forecaster, WeightedMajority):
+        assert model.mistakes_ <= 2 * model.run_.loss
+
+
+def test_cutting_the_stream_changes_nothing():
+    X, y = stream(120)
+    whole, parts = ExpertsClassifier(PAIR).fit(X, y), ExpertsClassifier(PAIR)
+    for a, b in ((0, 1), (1, 50), (50, 120)):
+        parts.partial_fit(X[a:b], y[a:b], classes=[0, 1])
+    assert parts.weights_.tolist() == whole.weights_.tolist()
+    assert parts.mistakes_ == whole.mistakes_
+    assert parts.predict_proba(X).tolist() == whole.predict_proba(X).tolist()
+
+
+def test_the_vote_finds_the_expert_that_works():
+    X, y = stream(600)
+    useless = SGDClassifier(learning_rate="constant", eta0=1e-12, random_state=0)
+    model = ExpertsClassifier([("useless", useless), ("bayes", GaussianNB())], block_size=10).fit(X, y)
+    assert model.weights_[1] > 0.95
+    assert model.run_.best == 1
+
+
+def test_a_grid_is_a_list_of_experts_with_parameters():
+    grid = expert_grid(SGDClassifier(random_state=0), {"alpha": [1e-4, 1e-2], "loss": ["hinge", "log_loss"]})
+    model = ExpertsClassifier(grid)
+    name = grid[0][0]
+    assert len(grid) == 4
+    assert model.get_params()[f"{name}__alpha"] == 1e-4
+    model.set_params(**{f"{name}__alpha": 0.5})
+    assert grid[0][1].alpha == 0.5
+
+
+def test_bad_arguments_of_the_classifier():
+    X, y = stream(40)
+    with pytest.raises(TypeError, match=r"'batch' \(LogisticRegression\) has no partial_fit"):
+        ExpertsClassifier([("batch", LogisticRegression())]).fit(X, y)
+    with pytest.raises(ValueError, match="experts: at least one"):
+        ExpertsClassifier([]).fit(X, y)
+    with pytest.raises(ValueError, match="block_size=0"):
+        ExpertsClassifier(PAIR, block_size=0).fit(X, y)
+    model = ExpertsClassifier(PAIR, block_size=10).fit(X, y)
+    before = (model.weights_.tolist(), model.rounds_, model.experts_[0].coef_.tolist())
+    with pytest.raises(ValueError, match="class 7 is not among"):
+        model.partial_fit(X, np.where(np.arange(40) == 39, 7, y))
+    with pytest.raises(ValueError, match="not those of the first call"):
+        model.partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.full_like(X, np.nan), y)
+    assert before == (model.weights_.tolist(), model.rounds_, model.experts_[0].coef_.tolist())
+
+
+# The command
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    advice = y[:, None] ^ (rng.random((200, 4)) < [0.1, 0.2, 0.5, 0.9])
+    lines = ["a,b,c,d,outcome", *(",".join(map(str, [*row, truth])) for row, truth in zip(advice, y, strict=True))]
+    path = tmp_path / "advice.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path, advice, y
+
+
+def call(*arguments: object, **options: object):
+    return CliRunner().invoke(command, [str(argument) for argument in arguments], **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "forecaster"),
+    [
+        ([], Hedge()),
+        (["--rate", "0.5"], Hedge(0.5)),
+        (["--rule", "majority"], WeightedMajority(0.5)),
+        (["--rule", "majority", "--beta", "0.25"], WeightedMajority(0.25)),
+        (["--rule", "randomized", "--beta", "doubling"], RandomizedWeightedMajority(Doubling())),
+        (["--rule", "randomized", "--seed", "3"], RandomizedWeightedMajority(random_state=3)),
+    ],
+)
+def test_the_command_is_the_api(table, options, forecaster):
+    path, advice, outcomes = table
+    result = call(path, "--json", *options)
+    said = json.loads(result.output)
+    run = forecaster.run(advice, outcomes)
+    assert result.exit_code == 0
+    assert said["forecaster"] == repr(forecaster)
+    assert (said["loss"], said["mistakes"], said["bound"]) == (run.loss, run.mistakes, run.bound)
+    assert (said["best"], said["best_loss"], said["regret"]) == ("a", run.best_loss, run.regret)
+    assert {row["expert"]: row["weight"] for row in said["table"]} == dict(
+        zip("abcd", run.weights[-1].tolist(), strict=True)
+    )
+
+
+def test_stdin_sleepers_and_plain_text(table):
+    path, _, _ = table
+    text = path.read_text().splitlines()
+    text[1] = "1,,,0,1"
+    result = call("-", "--rule", "majority", "--top", "2", input="\n".join(text))
+    assert result.exit_code == 0
+    assert "Weighted majority: 4 experts, 200 rounds" in result.output
+    assert "by theorem" in result.output
+    assert sum(line.split()[:1] in (["a"], ["b"], ["c"], ["d"]) for line in result.output.splitlines()) == 2
+
+
+def test_share_is_compared_with_the_best_sequence(table):
+    said = json.loads(call(table[0], "--rule", "share", "--switches", "2", "--json").output)
+    assert said["sequence_loss"] <= said["best_loss"]
+    assert said["loss"] <= said["tracking_bound"]
+
+
+def test_the_figure_is_written_once(table, tmp_path):
+    pytest.importorskip("matplotlib")
+    for name, magic in (("w.png", b"\x89PNG"), ("w.svg", b"<?xml")):
+        target = tmp_path / name
+        assert call(table[0], "--figure", target).exit_code == 0
+        first = target.read_bytes()
+        assert first.startswith(magic)
+        refused = call(table[0], "--figure", target)
+        assert refused.exit_code == 2
+        assert "--force" in refused.output
+        assert call(table[0], "--figure", target, "--force").exit_code == 0
+        assert target.read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--beta", "0.5"], "--beta has no meaning for --rule hedge"),
+        (["--rule", "majority", "--beta", "1.5"], "beta=1.5 must be a number in (0, 1)"),
+        (["--rule", "majority", "--beta", "anytime"], "beta=Anytime()"),
+        (["--rate", "fast"], "neither a number nor one of"),
+        (["--rate", "1", "--horizon", "10"], "--horizon tunes the rate itself"),
+        (["--figure", "nowhere/w.png"], "does not exist"),
+        (["--figure", "w.gif"], "must end in"),
+    ],
+)
+def test_wrong_usage_is_exit_2(table, options, message):
+    result = call(table[0], *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "Empty CSV"),
+        ("a,outcome\n", "no rounds"),
+        ("a,b\n1,0\n", "--outcome"),
+        ("outcome\n1\n", "--outcome"),
+        ("a,a,outcome\n1,0,1\n", "same name"),
+        ("a,outcome\nx,1\n", "column 'a' has string"),
+        ("a,outcome\n1,1\n0.5,0,1\n", "Expected 2 columns, got 3"),
+        ("a,outcome\n2,1\n", "round 0, expert 0 says 2"),
+        ("a,outcome\n1,\n", "outcomes: round 0 has nan"),
+        ("a,b,outcome\n,,1\n", "every expert is asleep"),
+    ],
+)
+def test_bad_data_is_exit_3_in_one_line(tmp_path, text, message):
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    program = [sys.executable, "-m", "onepass.cli", "experts", str(path)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
