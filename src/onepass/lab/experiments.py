@@ -1,0 +1,312 @@
+"""The figures of barkai1995 and their kin: simulation and theory on one axis, and what must come out, as numbers.
+
+Each experiment is a function of (replicas, alpha, seed, threads, progress) whose defaults are the full version; smaller
+ones are quick and say the same with wider error bars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from onepass.lab import simulate, theory
+from onepass.lab.curves import Curves, fit_power_law
+from onepass.lab.noisy import ExactlyShifted
+from onepass.lab.results import (
+    Experiment,
+    Finding,
+    Panel,
+    Series,
+    at_the_end,
+    exponent,
+    levels_at,
+    simulated,
+    standard_error,
+)
+from onepass.lab.simulate import Progress
+from onepass.lab.teachers import Perceptron, Smooth, committee, quadratic
+from onepass.learners.normalized import Normalized, Unnormalized
+from onepass.learners.shifted import Shifted
+from onepass.schedules import ROOT_2PI, Constant, NoisyPowerLaw, PowerLaw, clean_optimum, noisy_optimum
+
+
+def figure1(
+    replicas: int = 1000, alpha: float = 1000.0, seed: int = 1, threads: int | None = None,
+    progress: Progress | None = None,
+) -> Experiment:  # fmt: skip
+    """A noiseless perceptron of N = 50 inputs, η = 2√(2π)/α: error (4/π)/α. See barkai1995, Figure 1."""
+    N, alphas, parts = 50, np.geomspace(0.5, alpha, 80), _parts(progress, 2)
+    teacher, schedule = Perceptron(N), clean_optimum(N)
+    optimal = simulate.run(teacher, Normalized(schedule, N), alphas, replicas, seed, None, threads, next(parts))
+    grown = simulate.run(teacher, Unnormalized(Constant(1.0), N), alphas, replicas, seed, None, threads, next(parts))
+    late = alphas[alphas >= alpha / 20.0]
+    series = [
+        simulated("simulation", optimal),
+        simulated("simulation, never normalised", grown),
+        Series("equation 4", "theory", alphas, theory.clean_flow(schedule, N, alphas).error),
+        Series("1.27/α", "theory", late, theory.clean_law(late, 2.0, 1.0)),
+        Series("0.88/α: on-line optimum", "reference", late, theory.ONLINE_OPTIMUM / late),
+        Series("0.625/α: batch", "reference", late, theory.BATCH / late),
+        Series("0.278·α^(−1/3)", "reference", late, theory.UNNORMALIZED * late ** (-1.0 / 3.0)),
+    ]
+    chosen = optimal.alpha >= alpha / 5.0
+    scaled = (optimal.alpha * optimal.mean)[chosen]
+    worst = int(np.argmax(np.abs(scaled - theory.clean_constant(2.0))))
+    error = float((optimal.alpha * optimal.standard_error)[chosen][worst])
+    constant = theory.clean_constant(2.0)
+    findings = [
+        Finding(f"α·ε for α ≥ {alpha / 5:g}, the value farthest from 4/π", float(scaled[worst]), error, constant,
+                0.05 * constant),
+        exponent("never normalised: exponent", grown.fit(alpha / 10.0, alpha), -1.0 / 3.0, 0.03),
+    ]  # fmt: skip
+    return Experiment(
+        "figure1",
+        "A perceptron learns a perceptron",
+        {"replicas": replicas, "alpha": alpha, "seed": seed, "N": N, "schedule": repr(schedule)},
+        [Panel("", "α = examples / inputs", "generalisation error", series)],
+        findings,
+    )
+
+
+def figure2(
+    replicas: int = 40, alpha: float = 30_000.0, seed: int = 1, threads: int | None = None,
+    progress: Progress | None = None,
+) -> Experiment:  # fmt: skip
+    """Output noise p = 0.2, N = 250, |U| = 4, q₀ = −1.95: only the shifted rule ends at p. See barkai1995, Figure 2."""
+    teacher = Perceptron(N=250, p=0.2, u=4.0, q0=-1.95)
+    schedule = noisy_optimum(teacher.N, teacher.q0)
+    warmup = 50.0  # at α = 20 one student in a hundred is still so near the ridge between W₀ and −W₀ that it lingers
+    alphas, parts = np.geomspace(1.0, alpha, 80), _parts(progress, 3)
+    series, findings = [], []
+    runs: list[tuple[str, simulate.Rule, theory.Shift]] = [
+        ("plain", Normalized(schedule, teacher.N), "none"),
+        ("shifted, T learned", Shifted(schedule, teacher.N, warmup), "learned"),
+        ("shifted, T exact", ExactlyShifted(schedule, teacher.N, warmup), "exact"),
+    ]
+    for label, rule, shift in runs:
+        curves = simulate.run(teacher, rule, alphas, replicas, seed, None, threads, next(parts))
+        flow = theory.noisy_flow(teacher, schedule, alphas, shift, warmup=warmup)
+        series += [simulated(label, curves), Series(f"{label}: flow", "theory", alphas, flow.error)]
+        if shift == "none":
+            findings.append(at_the_end("plain rule: error at the end", curves, 0.0, 0.3225, 0.0225))
+            continue
+        law = teacher.p + theory.noisy_law(alphas, teacher.p, shift=shift)
+        late = alphas >= alpha / 100.0
+        series.append(Series(f"{label}: law", "reference", alphas[late], law[late]))
+        constant = theory.noisy_constant(teacher.p, shift=shift)
+        assert curves.angle is not None
+        at_teacher = float((np.cos(curves.angle[:, -1]) > 0.9).mean())
+        findings += [
+            exponent(f"{label}: exponent of ε − p", curves.fit(alpha / 10.0, alpha, teacher.p), -0.5, 0.05),
+            at_the_end(f"{label}: √α·(ε − p)", curves, teacher.p, constant, 0.1 * constant, power=0.5),
+            Finding(f"{label}: share of replicas that end at the teacher", at_teacher, 0.0, 1.0, 0.0),
+        ]
+    return Experiment(
+        "figure2",
+        "A perceptron learns a noisy perceptron",
+        {"replicas": replicas, "alpha": alpha, "seed": seed, "teacher": repr(teacher), "schedule": repr(schedule)},
+        [Panel("", "α = examples / inputs", "generalisation error", series)],
+        findings,
+    )
+
+
+def schedules(
+    replicas: int = 200, alpha: float = 100_000.0, seed: int = 1, threads: int | None = None,
+    progress: Progress | None = None,
+) -> Experiment:  # fmt: skip
+    """η = η₀√(2π)·α^(−z) with z below, at and above 1, and η₀ below, at and above 1. See barkai1995, eq. 6."""
+    N, alphas = 50, np.geomspace(1.0, alpha, 60)
+    cases = [(0.25, 2.0), (0.5, 2.0), (0.75, 2.0), (1.5, 2.0), (1.0, 2.0), (1.0, 1.0), (1.0, 0.5)]
+    parts, findings = _parts(progress, len(cases)), []
+    panels = [Panel(title, "α", "generalisation error", []) for title in ("z below and above 1", "z = 1")]
+    for z, eta0 in cases:
+        schedule = PowerLaw(eta0, z, N)
+        curves = simulate.run(
+            Perceptron(N), Normalized(schedule, N), alphas, replicas, seed, None, threads, next(parts)
+        )
+        panel, label = (panels[1], f"η₀ = {eta0:g}") if z == 1.0 else (panels[0], f"z = {z:g}")
+        late = alphas[alphas >= alpha / 100.0]
+        amplitude = 1.0
+        if z > 1.0 or (z == 1.0 and eta0 < 1.0):  # the law leaves the amplitude open: take it from the last point
+            amplitude = float(curves.mean[-1] / theory.clean_law(alphas[-1:], eta0, z)[0])
+        law = theory.clean_law(late, eta0, z, amplitude)
+        panel.series.extend([simulated(label, curves), Series(f"{label}: law", "theory", late, law)])
+        if z != 1.0:
+            expected, tolerance = (-z, 0.03) if z < 1.0 else (0.0, 0.1)
+            findings.append(exponent(f"z = {z:g}: exponent", curves.fit(alpha / 10, alpha), expected, tolerance))
+        elif eta0 != 1.0:
+            expected = -min(eta0, 1.0)
+            findings.append(exponent(f"z = 1, η₀ = {eta0:g}: exponent", curves.fit(alpha / 10, alpha), expected, 0.05))
+        else:
+            curve = theory.clean_flow(schedule, N, alphas).error
+            ratio = float(curves.mean[-1] / curve[-1])
+            error = float(curves.standard_error[-1] / curve[-1])
+            findings.append(Finding("z = 1, η₀ = 1: simulation over equation 4 at the end", ratio, error, 1.0, 0.1))
+    return Experiment(
+        "schedules",
+        "How fast the rate may fall: η = η₀√(2π)·α^(−z)",
+        {"replicas": replicas, "alpha": alpha, "seed": seed, "N": N},
+        panels,
+        findings,
+    )
+
+
+def smooth(
+    replicas: int = 16, alpha: float = 3e6, seed: int = 1, threads: int | None = None, progress: Progress | None = None
+) -> Experiment:
+    """Thresholded smooth functions: error ∝ η for a constant rate, ∝ n^(−z) for a falling one; `alpha` is n here."""
+    N, etas = 50, np.array([0.1, 0.2, 0.4, 0.8])
+    cases: list[tuple[str, Smooth, float]] = [("quadratic", quadratic(3), 0.04), ("committee", committee(3), 0.08)]
+    parts, findings = _parts(progress, len(etas) * 3 + 3), []
+    at_rest = Panel("constant rate", "η relative to the largest", "error at rest", [])
+    falling = Panel("falling rate", "examples n", "error", [])
+
+    levels = []
+    for eta in etas:
+        looks, rule = np.linspace(100.0, 300.0, 100) / eta, Normalized(Constant(eta), N)
+        curves = simulate.run(Perceptron(N), rule, looks, max(replicas, 50), seed, None, threads, next(parts))
+        levels.append(curves.error.mean(axis=1))
+    at_rest.series.append(levels_at("perceptron", etas / etas[-1], levels))
+    at_rest.series.append(Series("perceptron: η/√(2π³)", "theory", etas / etas[-1], theory.stationary_error(etas)))
+    findings.append(exponent("perceptron: exponent of η", fit_power_law(etas, np.array(levels).T), 1.0, 0.03))
+
+    for label, teacher, top in cases:
+        shares, levels = np.array([0.125, 0.25, 0.5, 1.0]), []
+        for share in shares:
+            looks = np.array([0.25, 1.0]) * max(alpha / 6.0, 250_000.0) / share
+            eta = float(top * share)
+            curves = simulate.run_smooth(teacher, Constant(eta), looks, replicas, seed, eta, threads, next(parts))
+            levels.append(curves.error[:, 1])
+        at_rest.series.append(levels_at(label, shares, levels))
+        findings.append(exponent(f"{label}: exponent of η", fit_power_law(shares, np.array(levels).T), 1.0, 0.03))
+
+    held = min(10_000.0, alpha / 100.0)  # until here the rate stays at its top: the student must first settle
+    for (label, teacher, top), z in [(cases[0], 0.5), (cases[0], 0.75), (cases[1], 0.5)]:
+        schedule = PowerLaw(top * held**z / ROOT_2PI, z, 1, floor=held)
+        looks = np.geomspace(held, alpha, 40)
+        curves = simulate.run_smooth(teacher, schedule, looks, replicas, seed, 0.01, threads, next(parts))
+        fit, late = curves.fit(10.0 * held, alpha), looks[looks >= 10.0 * held]
+        amplitude = float(np.exp(np.log(curves.mean[-late.size :] * late**z).mean()))
+        falling.series.append(simulated(f"{label}, z = {z:g}", curves))
+        falling.series.append(Series(f"{label}: ∝ n^(−{z:g})", "theory", late, amplitude * late**-z))
+        findings.append(exponent(f"{label}, z = {z:g}: exponent", fit, -z, 0.05))
+    return Experiment(
+        "smooth",
+        "Thresholded smooth functions",
+        {"replicas": replicas, "alpha": alpha, "seed": seed},
+        [at_rest, falling],
+        findings,
+    )
+
+
+def noise(
+    replicas: int = 16, alpha: float = 10_000.0, seed: int = 1, threads: int | None = None,
+    progress: Progress | None = None,
+) -> Experiment:  # fmt: skip
+    """The shifted rule under output noise: constant rates, falling rates, and how T's noise counts. Eq. 15-18."""
+    N, u, q0 = 250, 2.0, -1.0
+    teacher = Perceptron(N, 0.1, u, q0)
+    etas, strengths = np.array([0.0025, 0.005, 0.01, 0.02]), np.array([0.05, 0.1, 0.2, 0.3])
+    parts, findings = _parts(progress, etas.size + 2 + 2 * strengths.size), []
+    at_rest = Panel("constant rate, T exact", "η", "ε − p at rest", [])
+    falling = Panel("falling rate, T learned", "α", "ε − p", [])
+    constants = Panel("rate ∝ 1/α", "noise p", "√α·(ε − p)", [])
+
+    levels = []
+    for eta in etas:
+        looks, rule = np.linspace(15.0, 40.0, 40) / eta, ExactlyShifted(Constant(eta), N)
+        near = (0.95, 0.95 * q0)  # so slow a rate would not leave a random start before the shift sets in
+        curves = simulate.run(teacher, rule, looks, replicas, seed, near, threads, next(parts))
+        levels.append(curves.error.mean(axis=1) - teacher.p)
+    law = theory.noisy_stationary_excess(etas, teacher.p, q0)
+    at_rest.series.extend([levels_at("simulation", etas, levels), Series("equation 15", "theory", etas, law)])
+    findings.append(exponent("constant rate: exponent of η", fit_power_law(etas, np.array(levels).T), 0.5, 0.03))
+    ratio = levels[0] / law[0]
+    findings.append(Finding("smallest rate: ε − p over eq. 15", ratio.mean(), standard_error(ratio), 1.0, 0.1))
+
+    alphas = np.geomspace(1.0, alpha, 60)
+    late = alphas[alphas >= alpha / 100.0]
+    for z, eta0 in [(0.5, 0.4), (0.75, 2.0)]:
+        rule = Shifted(NoisyPowerLaw(eta0, z, N, q0), N)
+        curves = simulate.run(teacher, rule, alphas, replicas, seed, None, threads, next(parts))
+        excess = Curves(curves.rounds, curves.alpha, curves.error - teacher.p)
+        label, law = f"z = {z:g}, η₀ = {eta0:g}", theory.noisy_law(late, teacher.p, eta0, z)
+        falling.series.extend([simulated(label, excess), Series(f"{label}: law", "theory", late, law)])
+        findings.append(exponent(f"{label}: exponent", excess.fit(alpha / 10, alpha), -z / 2.0, 0.05))
+
+    schedule, looks = noisy_optimum(N, q0), np.geomspace(alpha / 3.0, alpha, 20)
+    rules: list[tuple[Any, theory.Shift]] = [(Shifted, "learned"), (ExactlyShifted, "exact")]
+    for kind, shift in rules:
+        measured, ratios = [], []
+        for p in map(float, strengths):
+            noisy = Perceptron(N, p, u, q0)
+            curves = simulate.run(noisy, kind(schedule, N), looks, replicas, seed, None, threads, next(parts))
+            measured.append(((curves.error - p) * np.sqrt(curves.alpha)).mean(axis=1))
+            flow = (theory.noisy_flow(noisy, schedule, looks, shift).error - p) * np.sqrt(looks)
+            ratios.append(measured[-1] / flow.mean())
+        laws = np.array([theory.noisy_constant(float(p), shift=shift) for p in strengths])
+        constants.series.append(levels_at(f"T {shift}", strengths, measured))
+        constants.series.append(Series(f"T {shift}: α → ∞", "theory", strengths, laws))
+        worst = max(ratios, key=lambda r: abs(r.mean() - 1.0))
+        what = f"T {shift}: √α·(ε − p) over the flow's, the farthest from 1 for p in 0.05..0.3"
+        findings.append(Finding(what, worst.mean(), standard_error(worst), 1.0, 0.1))
+    return Experiment(
+        "noise",
+        "The shifted perceptron under output noise",
+        {"replicas": replicas, "alpha": alpha, "seed": seed, "teacher": repr(teacher)},
+        [at_rest, falling, constants],
+        findings,
+    )
+
+
+def flow(
+    replicas: int = 50, alpha: float = 300.0, seed: int = 1, threads: int | None = None,
+    progress: Progress | None = None,
+) -> Experiment:  # fmt: skip
+    """Order-parameter equations against simulation at N = 1000, from R = 0 and q = 0. See barkai1995, eq. 4 and 14."""
+    N, q0, alphas = 1000, -1.95, np.geomspace(0.1, alpha, 40)
+    plain, noisy = Perceptron(N), Perceptron(N, p=0.2, u=4.0, q0=q0)
+    gentle, shifted = PowerLaw(2.0, 1.0, N, floor=5.0), noisy_optimum(N, q0)
+    one = Constant(1.0)
+    cases: list[tuple[str, Perceptron, Any, theory.Flow]] = [
+        ("η = 1", plain, Normalized(one, N), theory.clean_flow(one, N, alphas)),
+        ("η = 2√(2π)/α", plain, Normalized(gentle, N), theory.clean_flow(gentle, N, alphas)),
+        ("never normalised", plain, Unnormalized(one, N), theory.clean_flow(one, N, alphas, normalized=False)),
+        ("noise, plain", noisy, Normalized(shifted, N), theory.noisy_flow(noisy, shifted, alphas)),
+        ("noise, T exact", noisy, ExactlyShifted(shifted, N), theory.noisy_flow(noisy, shifted, alphas, "exact")),
+        ("noise, T learned", noisy, Shifted(shifted, N), theory.noisy_flow(noisy, shifted, alphas, "learned")),
+    ]
+    parts, findings = _parts(progress, len(cases)), []
+    panels = [Panel(title, "α", "generalisation error", []) for title in ("no noise", "output noise p = 0.2")]
+    for label, teacher, rule, curve in cases:
+        start = 0.0 if teacher.centred else (0.0, 0.0)
+        curves = simulate.run(teacher, rule, alphas, replicas, seed, start, threads, next(parts))
+        panel = panels[0] if teacher.centred else panels[1]
+        panel.series.extend([simulated(label, curves), Series(f"{label}: flow", "theory", alphas, curve.error)])
+        gap = float(np.abs((curves.mean - curve.error) / curves.standard_error).max())
+        findings.append(Finding(f"{label}: largest gap in standard errors", gap, 0.0, 0.0, 3.0))
+    return Experiment(
+        "flow",
+        "Order-parameter equations against simulation",
+        {"replicas": replicas, "alpha": alpha, "seed": seed, "N": N},
+        panels,
+        findings,
+    )
+
+
+EXPERIMENTS: dict[str, Callable[..., Experiment]] = {
+    "figure1": figure1,
+    "figure2": figure2,
+    "schedules": schedules,
+    "smooth": smooth,
+    "noise": noise,
+    "flow": flow,
+}
+
+
+def _parts(progress: Progress | None, parts: int) -> Iterator[Progress | None]:
+    """One progress callback for each of so many simulations, together going from 0 to 1."""
+    for part in range(parts):
+        yield None if progress is None else lambda share, part=part: progress((part + share) / parts)
