@@ -12,7 +12,21 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "Certificate": "certificates",
+    "ConversionError": "errors",
+    "CutoffAverager": "averager",
     "DataError": "errors",
+    "LimitError": "errors",
+    "LinearModel": "models",
+    "OnepassError": "errors",
+    "Pass": "passes",
+    "StoppedError": "errors",
+    "Trace": "trace",
+    "VotedModel": "models",
+    "certify": "certificates",
+    "combine": "trace",
+    "merge": "trace",
+    "regret": "regret",
 }
 __all__ = sorted(_HOME)
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 from numba.extending import overload
 
-F = TypeVar("F", bound=Callable[..., Any])
+Function = Callable[..., Any]
 _noticed = False
 
 
-def jit(function: F) -> F:
+def jit(function: Function) -> Function:
     """The function, compiled at its first call (never at import)."""
     try:
         return numba.njit(cache=True, nogil=True, fastmath=False)(function)  # type: ignore[no-any-return]
@@ -33,7 +33,7 @@ def jit(function: F) -> F:
         return numba.njit(nogil=True, fastmath=False)(function)  # type: ignore[no-any-return]
 
 
-def by_type(table: Mapping[type, F]) -> F:
+def by_type(table: Mapping[type, Function]) -> Function:
     """A function that hands its arguments to the entry for the *type* of its first one, a NamedTuple.
 
     In plain Python it looks the type up when called; compiled, the choice is made at compile time and inlined, so it
@@ -47,4 +47,4 @@ def by_type(table: Mapping[type, F]) -> F:
     def compiled(first, *rest):  # type: ignore[no-untyped-def]
         return table.get(getattr(first, "instance_class", type(None)))
 
-    return chosen  # type: ignore[return-value]
+    return chosen

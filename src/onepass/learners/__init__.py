@@ -1,1 +1,60 @@
-"""learners"""
+"""Online learners: one file per rule.
+
+A learner is what a user writes, `MarginPerceptron(projection="sphere")`. Its `rule(setting)` is what the loop runs: a
+NamedTuple of numbers whose type chooses the step. A step is handed
+
+    margin   y·⟨w, x⟩ (several classes: the true class's score less the best rival's)
+    norm2    ‖w‖² as the last step left it
+    x2       the squared length of the direction in which w moves, ⟨w, direction⟩ = margin
+    radius2  the largest x2 to reckon with: R² if a radius was declared, else the largest met, this row included
+    t        the round, from 1
+
+and says what it did: (loss, a, norm2, shrink) for w ← shrink·(w + a·direction); loss 0 means that nothing changed.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from onepass._jit import by_type
+from onepass.learners import margin, passive_aggressive, perceptron
+from onepass.learners.learner import Learner, Setting
+from onepass.learners.margin import MarginPerceptron
+from onepass.learners.passive_aggressive import PassiveAggressive
+from onepass.learners.perceptron import Perceptron
+
+__all__ = ["NAMES", "Learner", "MarginPerceptron", "PassiveAggressive", "Perceptron", "Setting", "named"]
+
+NAMES: dict[str, Learner] = {
+    "perceptron": Perceptron(),
+    "margin": MarginPerceptron(),
+    "margin-sphere": MarginPerceptron(projection="sphere"),
+    "pa": PassiveAggressive(),
+    "pa2": PassiveAggressive(variant=2),
+}
+
+_rules = (perceptron, margin, passive_aggressive)
+step = by_type({rule: function for module in _rules for rule, function in module.STEPS.items()})
+widen = by_type({rule: function for module in _rules for rule, function in module.WIDEN.items()})
+
+
+def named(learner: Any) -> Learner:
+    """The learner meant by a name, a class, an instance, or None (the Perceptron).
+
+    >>> named("margin")
+    MarginPerceptron(projection='ball', schedule=None)
+    """
+    if learner is None:
+        return Perceptron()
+    if isinstance(learner, str):
+        if learner in NAMES:
+            return NAMES[learner]
+        near = difflib.get_close_matches(learner, NAMES, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(NAMES)}"
+        raise ValueError(f"learner: no learner is called {learner!r}; {hint}")
+    if isinstance(learner, type) and issubclass(learner, Learner):
+        return learner()
+    if isinstance(learner, Learner):
+        return learner
+    raise TypeError(f"learner: a name, a learner or its class expected, got {learner!r}")

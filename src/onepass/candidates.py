@@ -1,0 +1,48 @@
+"""Candidates frozen during the pass, at rounds 1, 2, 4, 8, … fixed before the data, and watched on later rows.
+
+Because candidate i was fixed before it met those rows, its losses on them certify itself, in 0-1 loss too: the one way
+to certify the averaged vector that is deployed. Only the newest are watched and kept; older ones cost a score per row
+and are hardly ever the best. See Cesa-Bianchi and Gentile 2006.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from onepass.loop import Head, watch
+from onepass.rows import AnyRows, Floats, Ints
+from onepass.trace import Candidates
+from onepass.trace.tally import Tally, empty_tally
+
+ALIVE = 5
+MOST = 64
+
+
+@dataclass
+class Watchlist:
+    """The live candidates of one kind: `what` is "hypothesis" or "average"."""
+
+    what: str
+    tally: Tally = field(default_factory=lambda: empty_tally(MOST))
+    live: dict[int, Floats] = field(default_factory=dict)  # number i (frozen at round 2^i) → weights
+
+    def freeze(self, number: int, weights: Floats) -> None:
+        """Candidate `number` is what `weights` are now; the oldest is let go."""
+        self.live[number] = weights
+        while len(self.live) > ALIVE:
+            del self.live[min(self.live)]
+
+    def watch(self, heads: dict[int, Head], rows: AnyRows, y: Ints, bound: float) -> None:
+        """Charge every live candidate with its losses on these rows."""
+        for number, head in heads.items():
+            watch(head, rows, y, self.tally, number, bound)
+
+    def snapshot(self) -> Candidates:
+        return Candidates(
+            np.array(sorted(self.live), dtype=np.int64),
+            tuple(self.live[number] for number in sorted(self.live)),
+            Tally._make(part.copy() for part in self.tally),
+            self.what,
+        )

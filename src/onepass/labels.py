@@ -1,0 +1,97 @@
+"""Labels as users write them, and the numbers that kernels see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onepass.errors import DataError
+from onepass.rows import Array, Ints
+
+Label = int | float | str | bool
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The classes of a pass: declared before the first row, or the first two labels met, however late.
+
+    >>> labels, y = Labels().encode(["ham", "spam", "ham"], 3)
+    >>> labels.classes, y
+    (('ham', 'spam'), array([-1,  1, -1]))
+    """
+
+    classes: tuple[Label, ...] = ()
+    declared: bool = False
+
+    @classmethod
+    def of(cls, classes: Any) -> Labels:
+        """Declared classes: at least two, all different."""
+        if classes is None:
+            return cls()
+        names = tuple(np.asarray(classes).reshape(-1).tolist())
+        if len(names) < 2 or len(set(names)) < len(names):
+            raise ValueError(f"classes: at least two different labels expected, got {list(names)}")
+        return cls(names, True)
+
+    @property
+    def count(self) -> int:
+        """How many classes a pass must reckon with."""
+        return max(2, len(self.classes))
+
+    def encode(self, y: Any, rows: int) -> tuple[Labels, Ints]:
+        """(labels as known after y, y as −1 and +1 for two classes, as 0, 1, … for several)."""
+        given = _labels(y, rows)
+        labels = self if self.declared else self._met(given)
+        codes = np.full(len(given), -1, dtype=np.int64)
+        _same_kind(labels.classes, given)
+        if labels.count == 2:
+            for code, label in enumerate(labels.classes):
+                codes[given == label] = code
+        else:
+            order = np.argsort(np.array(labels.classes))
+            known = np.array(labels.classes)[order]
+            at = np.minimum(np.searchsorted(known, given), len(known) - 1)
+            codes = np.where(known[at] == given, order[at], -1)
+        unknown = np.flatnonzero(codes < 0)
+        if unknown.size:
+            row, label = int(unknown[0]), given[unknown[0]]
+            names = ", ".join(map(str, labels.classes))
+            hint = "" if self.declared else " For more than two classes, declare them all in `classes`."
+            raise DataError(f"y: label {label!r} in row {row} is not one of the known classes {names}.{hint}")
+        return labels, 2 * codes - 1 if labels.count == 2 else codes
+
+    def _met(self, given: Array) -> Labels:
+        classes = list(self.classes)
+        while len(classes) < 2 and len(given):
+            new = np.ones(len(given), dtype=bool)
+            for label in classes:
+                new &= given != label
+            if not new.any():
+                break
+            classes.append(
+                given[int(np.argmax(new))].item() if hasattr(given[0], "item") else given[int(np.argmax(new))]
+            )
+        return Labels(tuple(classes))
+
+
+def _labels(y: Any, rows: int) -> Array:
+    given = np.asarray(y)
+    if given.ndim != 1:
+        raise DataError(f"y: one label per row expected, got shape {given.shape}")
+    if len(given) != rows:
+        raise DataError(f"y: {len(given)} labels for {rows} rows")
+    if given.dtype.kind not in "biufUSO":
+        raise DataError(f"y: numbers or strings expected as labels, got dtype {given.dtype}")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise DataError(f"y: label in row {int(np.argmax(~np.isfinite(given)))} is not a finite number")
+    if given.dtype.kind == "O" and not all(isinstance(label, (str, int, float)) for label in given):
+        raise DataError("y: numbers or strings expected as labels")
+    return given
+
+
+def _same_kind(classes: tuple[Label, ...], given: Array) -> None:
+    if classes and given.dtype.kind != "O" and isinstance(classes[0], str) != (given.dtype.kind in "US"):
+        kinds = ("text", "numbers") if isinstance(classes[0], str) else ("numbers", "text")
+        raise DataError(f"y: the classes are {kinds[0]}, but these labels are {kinds[1]}")

@@ -1,0 +1,160 @@
+"""The one loop over rows: judge, step, push, record.
+
+A head holds the weights and knows how a row is judged and how it is pushed into them: `Binary` for labels ±1, `Several`
+for class numbers 0, 1, …  The hypothesis is w = scale·v, where v is what the head holds; the constant feature of an
+intercept has its own weight b.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onepass._jit import by_type, jit
+from onepass.learners import step, widen
+from onepass.rows import AnyRows, Floats, Ints, add, copy_row, dot, dots, squared_norm, transfer
+from onepass.trace.log import SHIFT, TINY, Log
+from onepass.trace.tally import Tally, charge
+
+
+class Binary(NamedTuple):
+    """Two classes: w (features), b (1); `bias` is the constant feature, 1 or 0."""
+
+    w: Floats
+    b: Floats
+    bias: float
+
+
+class Several(NamedTuple):
+    """Several classes: w (features, classes), b (1, classes), and room for the scores of one row."""
+
+    w: Floats
+    b: Floats
+    bias: float
+    scores: Floats
+
+
+Head = Binary | Several
+
+
+def _judge_binary(head, rows, i, y):  # type: ignore[no-untyped-def]
+    return y * (dot(rows, i, head.w) + head.bias * head.b[0]), -1
+
+
+def _judge_several(head, rows, i, y):  # type: ignore[no-untyped-def]
+    scores = head.scores
+    for c in range(np.uint64(scores.size)):
+        scores[c] = head.bias * head.b[0, c]
+    dots(rows, i, head.w, scores)
+    rival = 1 if y == 0 else 0
+    for c in range(scores.size):
+        if c != y and scores[c] > scores[rival]:
+            rival = c
+    return scores[y] - scores[rival], rival
+
+
+def _push_binary(head, a, rows, i, y, rival):  # type: ignore[no-untyped-def]
+    add(rows, i, head.w, a * y)
+    head.b[0] += a * y * head.bias
+
+
+def _push_several(head, a, rows, i, y, rival):  # type: ignore[no-untyped-def]
+    transfer(rows, i, head.w, a, y, rival)
+    head.b[0, y] += a * head.bias
+    head.b[0, rival] -= a * head.bias
+
+
+def _reach_binary(head, rows, i):  # type: ignore[no-untyped-def]
+    return squared_norm(rows, i) + head.bias
+
+
+def _reach_several(head, rows, i):  # type: ignore[no-untyped-def]
+    return 2.0 * (squared_norm(rows, i) + head.bias)
+
+
+judge = by_type({Binary: _judge_binary, Several: _judge_several})  # (margin, rival) under v
+push = by_type({Binary: _push_binary, Several: _push_several})  # v += a·direction
+reach2 = by_type({Binary: _reach_binary, Several: _reach_several})  # squared length of the direction
+
+SCALE, NORM2, RADIUS2 = 0, 1, 2  # places in the learner's state
+
+
+@jit
+def learn(head: Head, rows: AnyRows, y: Ints, rule: object, state: Floats, log: Log, t0: int) -> None:
+    """One pass over the rows, which are rounds t0+1, t0+2, …: changes head and state, appends the updates to log."""
+    scale, norm2, radius2 = state[SCALE], state[NORM2], state[RADIUS2]
+    k, end = log.cursor[0], log.cursor[1]
+    for i in range(np.uint64(y.size)):
+        t = t0 + np.int64(i) + 1
+        margin, rival = judge(head, rows, i, y[i])
+        margin *= scale
+        x2 = reach2(head, rows, i)
+        radius2 = widen(rule, radius2, x2)
+        loss, a, norm2, shrink = step(rule, margin, norm2, x2, radius2, t)
+        if loss > 0.0:
+            a /= scale  # the log's a: v ← v + a·direction
+            push(head, a, rows, i, y[i], rival)
+            scale *= shrink
+            log.shift[k] = scale < TINY
+            if scale < TINY:
+                scale /= SHIFT
+                head.w[:] *= SHIFT
+                head.b[:] *= SHIFT
+            end = copy_row(rows, i, log, end)
+            log.indptr[k + 1] = end
+            log.round[k], log.label[k], log.rival[k] = t, y[i], rival
+            log.a[k], log.scale[k], log.margin[k] = a, scale, margin
+            k += 1
+    state[SCALE], state[NORM2], state[RADIUS2] = scale, norm2, radius2
+    log.cursor[0], log.cursor[1] = k, end
+
+
+@jit
+def renew_norm(head: Head, state: Floats) -> None:
+    """‖w‖² afresh: the sum carried from step to step drifts after a huge row."""
+    total = 0.0
+    for v in head.w.flat:
+        total += v * v
+    for v in head.b.flat:
+        total += v * v
+    state[NORM2] = state[SCALE] * state[SCALE] * total
+
+
+@jit
+def watch(head: Head, rows: AnyRows, y: Ints, tally: Tally, group: int, bound: float) -> bool:
+    """Charge the weights in head, which stay as they are, with their losses on the rows; false if one is too large."""
+    for i in range(np.uint64(y.size)):
+        margin, _ = judge(head, rows, i, y[i])
+        if not charge(tally, group, margin, bound):
+            return False
+    tally.rounds[group] += y.size
+    return True
+
+
+def _score_binary(head, rows, i, out):  # type: ignore[no-untyped-def]
+    out[i, 0] = dot(rows, i, head.w) + head.bias * head.b[0]
+
+
+def _score_several(head, rows, i, out):  # type: ignore[no-untyped-def]
+    for c in range(np.uint64(out.shape[1])):
+        out[i, c] = head.bias * head.b[0, c]
+    dots(rows, i, head.w, out[i])
+
+
+_score = by_type({Binary: _score_binary, Several: _score_several})
+
+
+@jit
+def score(head: Head, rows: AnyRows, out: Floats) -> None:
+    """out[i, c] = the score of row i, per class or (two classes) for the second."""
+    for i in range(np.uint64(out.shape[0])):
+        _score(head, rows, i, out)
+
+
+def head_of(weights: Floats, bias: float) -> Head:
+    """The head that holds weights (1 + features, outputs), intercept first; it sees them, not a copy."""
+    if weights.shape[1] == 1:
+        flat = weights.reshape(-1)
+        return Binary(flat[1:], flat[:1], bias)
+    return Several(weights[1:], weights[:1], bias, np.zeros(weights.shape[1]))

@@ -1,0 +1,480 @@
+"""Pass: the loop, its trace, its certificate and its model, held together.
+
+The one mutable thing of the house. Estimator, command line, several machines and checkpoints are thin shells around it.
+Whatever way a stream is cut into `feed` calls, the same bits come out.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from onepass import conversions
+from onepass.alarms import listen, next_look, order_reason, order_state
+from onepass.candidates import Watchlist
+from onepass.certificates import Certificate, certified_loss, certify, check
+from onepass.errors import ConversionError, DataError, LimitError, StoppedError
+from onepass.labels import Label, Labels
+from onepass.learners import Setting, named
+from onepass.loop import RADIUS2, SCALE, head_of, learn, renew_norm
+from onepass.models import LinearModel, VotedModel
+from onepass.regret import Regret, regret
+from onepass.rows import (
+    AnyRows,
+    Dense,
+    Ints,
+    accept,
+    block,
+    blocks,
+    count,
+    onto_ball,
+    part,
+    squared_norms,
+    survey,
+    take,
+)
+from onepass.trace import Survivor, Terms, Trace, combine
+from onepass.trace.columns import Columns, empty_columns
+from onepass.trace.grid import BINS, coarse, floor_index
+from onepass.trace.log import PER_UPDATE, PER_VALUE, empty_log
+from onepass.trace.tally import Tally, empty_tally, enter
+
+AUTO_ROWS = 1000  # rows that radius="auto" reads and does not count
+RENEW = 1 << 16  # rounds after which ‖w‖² is summed afresh
+
+
+class Pass:
+    """One pass over rows, fed in any pieces: `feed`, then `model`, `certificate`, `trace`, at any time.
+
+    learner             a learner, its class or its name ("perceptron", "margin", "pa", …)
+    classes             all labels; None: the first two met
+    conversion, cutoffs, bound, delta, loss
+                        what `model()` and `certificate()` give unless told otherwise, and what `stop_at` looks at
+    radius              R: rows outside the ball are scaled onto it; "auto": the largest norm in the first 1000 rows,
+                        which are read and not counted; None: no scaling, and no certificate in hinge loss
+    horizon             the number of rows, if known beforehand
+    fit_intercept       whether a constant feature 1 is appended (after scaling)
+    n_features          the width, if it is fixed; max_features: how far it may grow
+    max_trace_memory    bytes of update rows kept before they are folded into one vector per cutoff
+    penalised           "average" or "hypothesis": watch frozen candidates, for the conversion "penalised"
+    validation_fraction share of the rows kept out of the pass, for the conversion "validation"
+    stop_at             stop as soon as the certificate is at most this
+    order_alarm         whether to withhold certificates when labels come in an order that no i.i.d. draw would show
+    seed                chooses the rows kept out
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 5))
+    >>> run = Pass("perceptron")
+    >>> run.feed(X, np.where(X[:, 0] > 0, "up", "down"))
+    >>> run.rounds, run.model().predict([[3.0, 0, 0, 0, 0], [-3.0, 0, 0, 0, 0]]).tolist()
+    (2000, ['up', 'down'])
+    >>> run.certificate().covers
+    'members'
+    """
+
+    def __init__(
+        self,
+        learner: Any = None,
+        *,
+        classes: Any = None,
+        conversion: str = "cutoff",
+        cutoffs: str = "grid",
+        bound: str = "betting",
+        delta: float = 0.05,
+        loss: str | None = None,
+        radius: float | str | None = None,
+        horizon: int | None = None,
+        fit_intercept: bool = True,
+        n_features: int | None = None,
+        max_features: int = 1 << 24,
+        max_trace_memory: int = 256 << 20,
+        penalised: str | None = None,
+        validation_fraction: float = 0.0,
+        stop_at: float | None = None,
+        order_alarm: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.learner = named(learner)
+        self.learner.rule(Setting())  # says at once what is wrong with the learner's own parameters
+        check(conversion, delta, bound)
+        if cutoffs not in ("grid", "all"):
+            raise ValueError(f"cutoffs: 'grid' or 'all' expected, got {cutoffs!r}")
+        if not (radius is None or radius == "auto" or (_is_number(radius) and 0.0 < radius < math.inf)):  # type: ignore[operator]
+            raise ValueError(f"radius: a positive number, 'auto' or None expected, got {radius!r}")
+        _check_count("horizon", horizon, 1)
+        _check_count("n_features", n_features, 1)
+        _check_count("max_features", max_features, 1)
+        _check_count("max_trace_memory", max_trace_memory, 0)
+        if max_features >= 1 << 31:
+            raise ValueError(f"max_features: below 2^31 expected, got {max_features}")
+        if penalised not in (None, "average", "hypothesis"):
+            raise ValueError(f"penalised: 'average', 'hypothesis' or None expected, got {penalised!r}")
+        if not 0.0 <= validation_fraction < 1.0:
+            raise ValueError(f"validation_fraction: at least 0 and below 1 expected, got {validation_fraction!r}")
+        if stop_at is not None and not stop_at > 0.0:
+            raise ValueError(f"stop_at: a positive number expected, got {stop_at!r}")
+        self.conversion, self.cutoffs, self.bound, self.delta, self.loss = conversion, cutoffs, bound, delta, loss
+        self.radius, self.horizon, self.fit_intercept = radius, horizon, bool(fit_intercept)
+        self.n_features, self.max_features, self.max_trace_memory = n_features, max_features, max_trace_memory
+        self.validation_fraction, self.stop_at, self.order_alarm, self.seed = (
+            validation_fraction,
+            stop_at,
+            order_alarm,
+            seed,
+        )
+        self.rows = 0  # rows read
+        self.rounds = 0  # rows learned from
+        self.stopped = False
+        self._labels = Labels.of(classes)
+        self._bias = 1.0 if fit_intercept else 0.0
+        self._R = float(radius) if _is_number(radius) else None
+        self._longest_row = 0.0  # for radius="auto"
+        self._dense_width: int | None = None
+        self._weights = np.zeros((1 + (n_features or 0), self._outputs))
+        self._state = np.array([1.0, 0.0, 0.0])
+        self._log = empty_log()
+        self._columns: Columns | None = None
+        self._tally = empty_tally(BINS)
+        self._tallied, self._since = 0, 0  # updates of the log entered in the tally; round of the last of them
+        self._first: Survivor | None = None
+        self._updates = 0
+        self._order = order_state(self._labels.count)
+        self._void: tuple[str, ...] = ()
+        self._watched: dict[str, Watchlist] = {}
+        if penalised is not None:
+            self._watched["penalised"] = Watchlist(penalised)
+        if validation_fraction > 0.0:
+            self._watched["validation"] = Watchlist("hypothesis")
+        if self._R is not None:
+            self._declare_radius(self._R)
+        certified_loss(self._trace(), loss)
+
+    # --- feeding ------------------------------------------------------------------------------------------------------
+
+    def feed(self, X: Any, y: Any) -> None:
+        """Learn from these rows, in this order. All of them are checked before the first is learned."""
+        if self.stopped:
+            raise StoppedError(f"the certificate has reached stop_at={self.stop_at}; set stop_at to None to go on")
+        rows = accept(X)
+        labels, codes = self._labels.encode(y, count(rows))
+        limit = self.n_features or self.max_features
+        width, canonical = survey(rows, limit)
+        if isinstance(rows, Dense) and width != (self.n_features or self._dense_width or width):
+            raise DataError(f"X: {width} features, but {self.n_features or self._dense_width} are expected")
+        before = self.state() if self._may_refuse(rows, width) else None
+        self._labels = labels
+        if isinstance(rows, Dense):
+            self._dense_width = width
+        self._widen(width)
+        try:
+            for first, last in blocks(rows):
+                if not self.stopped:
+                    self._read(block(rows, first, last, canonical), codes[first:last])
+        except LimitError:
+            if before is not None:
+                self.restore(before)
+            raise
+
+    def _read(self, rows: AnyRows, y: Ints) -> None:
+        """Rows as they come: what of them is learned from, and what is set aside."""
+        if self.order_alarm and self._labels.count <= len(self._order.seen):
+            listen(self._order, y)
+        start = self.rows
+        self.rows += len(y)
+        if self._R is None and self.radius == "auto":
+            first = min(len(y), AUTO_ROWS - start)
+            norms = np.zeros(first)
+            squared_norms(part(rows, 0, first), norms)
+            self._longest_row = max(self._longest_row, math.sqrt(norms.max(initial=0.0)))
+            if start + first < AUTO_ROWS:
+                return
+            if self._longest_row == 0.0:
+                raise DataError(f"radius='auto': the first {AUTO_ROWS} rows are all zero; give radius a number")
+            self._declare_radius(self._longest_row)
+            rows, y, start = part(rows, first, len(y)), y[first:], start + first
+        if self._R is not None:
+            rows = onto_ball(rows, self._R)
+        if self.validation_fraction > 0.0:
+            held = held_out(self.seed, start, len(y), self.validation_fraction)
+            self._watch("validation", take(rows, held), y[held])
+            rows, y = take(rows, ~held), y[~held]
+        done = 0
+        while done < len(y) and not self.stopped:
+            stop = min(len(y), done + self._next_border() - self.rounds)
+            self._advance(part(rows, done, stop), y[done:stop])
+            done = stop
+
+    def _next_border(self) -> int:
+        """The next round at which something happens between two rows; fixed by the round alone."""
+        border = self.rounds + (1 << 62)
+        if self._watched:
+            border = min(border, 1 << self.rounds.bit_length())
+        if self.stop_at is not None:
+            border = min(border, next_look(self.rounds))
+        if self.learner.tracks_norm:
+            border = min(border, (self.rounds // RENEW + 1) * RENEW)
+        return border
+
+    def _advance(self, rows: AnyRows, y: Ints) -> None:
+        """Learn rows up to the next border."""
+        self._watch("penalised", rows, y)
+        values = len(y) * rows.values.shape[1] if isinstance(rows, Dense) else int(rows.indptr[-1] - rows.indptr[0])
+        self._log = self._log.with_room(len(y), values)
+        before = self._log.updates
+        learn(self._head, rows, y, self._rule, self._state, self._log, self.rounds)
+        self.rounds += len(y)
+        self._updates += self._log.updates - before
+        if self._first is None and self._log.updates:
+            self._first = Survivor(0, int(self._log.round[0]), float(self._log.margin[0]))
+        if self._columns is not None or self._log.size > self.max_trace_memory:
+            self._compact()
+        t = self.rounds
+        if self.learner.tracks_norm and t % RENEW == 0:
+            renew_norm(self._head, self._state)
+        if self._watched and t & (t - 1) == 0:
+            self._freeze(t.bit_length() - 1)
+        if self.stop_at is not None and next_look(t - 1) == t:
+            certificate = self.certificate()
+            self.stopped = certificate.withheld is None and certificate.risk <= self.stop_at
+
+    def _watch(self, kind: str, rows: AnyRows, y: Ints) -> None:
+        if kind in self._watched and len(y):
+            watched = self._watched[kind]
+            heads = {number: head_of(weights, self._bias) for number, weights in watched.live.items()}
+            watched.watch(heads, rows, y, self._loss_bound or 0.0)
+
+    def _freeze(self, number: int) -> None:
+        trace = self._trace()
+        for watched in self._watched.values():
+            weights = trace.last if watched.what == "hypothesis" else combine(trace, conversions.average(trace))
+            watched.freeze(number, weights)
+
+    def _widen(self, width: int) -> None:
+        if width + 1 > len(self._weights) or self._weights.shape[1] != self._outputs:
+            weights = np.zeros((max(width + 1, len(self._weights)), self._outputs))
+            weights[: len(self._weights)] = self._weights
+            self._weights = weights
+            for watched in self._watched.values():
+                for number, old in watched.live.items():
+                    watched.live[number] = np.zeros_like(weights)
+                    watched.live[number][: len(old)] = old
+        self._head = head_of(self._weights, self._bias)
+
+    def _compact(self) -> None:
+        """Fold the log into columns; from the start, so that it does not matter when this was first called."""
+        width = len(self._weights) - 1
+        self._enter_tally()
+        columns = self._columns or empty_columns(width, self._outputs, self.max_trace_memory)
+        self._columns = columns.add(self._log, self._bias, width)
+        self._log.cursor[:] = 0
+        self._tallied = 0
+
+    def _may_refuse(self, rows: AnyRows, width: int) -> bool:
+        """Whether these rows could bring the trace to a size that even the coarsest columns do not fit in."""
+        n = count(rows)
+        values = rows.values.size if isinstance(rows, Dense) else int(rows.indptr[-1] - rows.indptr[0])
+        size = self._log.size + n * PER_UPDATE + values * PER_VALUE
+        if self._columns is None and size <= self.max_trace_memory:
+            return False
+        columns = coarse(1, floor_index(self.rounds + n) + 1).size
+        return 8 * (max(width + 1, len(self._weights))) * self._outputs * columns > self.max_trace_memory
+
+    def _enter_tally(self) -> None:
+        enter(self._tally, self._log, self._since, self._loss_bound or 0.0, self._tallied)
+        self._tallied = self._log.updates
+        if self._tallied:
+            self._since = int(self._log.round[self._tallied - 1])
+
+    # --- what the learner and the certificate read --------------------------------------------------------------------
+
+    def _declare_radius(self, radius: float) -> None:
+        self._R = radius
+        reach = self._setting.reach
+        assert reach is not None
+        self._state[RADIUS2] = reach * reach
+
+    @property
+    def _outputs(self) -> int:
+        return 1 if self._labels.count == 2 else self._labels.count
+
+    @property
+    def _setting(self) -> Setting:
+        if self._R is None:
+            return Setting(self.horizon, None)
+        fan = 1.0 if self._outputs == 1 else 2.0
+        return Setting(self.horizon, math.sqrt(fan * (self._R * self._R + self._bias)))
+
+    @property
+    def _rule(self) -> Any:
+        return self.learner.rule(self._setting)
+
+    @property
+    def _loss_bound(self) -> float | None:
+        reach = self._setting.reach
+        return 1.0 + reach if self.learner.bounded and reach is not None else None
+
+    # --- what comes out -----------------------------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The labels: as declared, or those met, sorted."""
+        return self._labels.classes if self._labels.declared else tuple(sorted(self._labels.classes, key=_sortable))
+
+    @property
+    def mistakes(self) -> int:
+        """Mistakes made on the way."""
+        self._enter_tally()
+        return int(self._tally.mistakes.sum())
+
+    def withhold(self, reason: str) -> None:
+        """Give no certificate from now on: something that it assumes is known to be false."""
+        if reason not in self._void:
+            self._void = (*self._void, reason)
+
+    def trace(self) -> Trace:
+        """What the pass has left behind so far: a value that later feeding does not change."""
+        trace = self._trace()
+        tally = Tally._make(array.copy() for array in trace.tally)
+        columns = trace.columns.copy() if trace.columns is not None else None
+        return replace(trace, tally=tally, columns=columns)
+
+    def _trace(self) -> Trace:
+        """The trace, sharing arrays with the pass: for use before the next row."""
+        self._enter_tally()
+        void = self._void
+        reason = order_reason(self._order) if self.order_alarm else None
+        if reason is not None and reason not in void:
+            void = (*void, reason)
+        return Trace(
+            terms=Terms(
+                self.learner,
+                self._setting,
+                self._labels.count,
+                self._bias,
+                self._loss_bound,
+                self.horizon,
+                self.cutoffs,
+            ),
+            rounds=self.rounds,
+            updates=self._updates,
+            last=self._state[SCALE] * self._weights,
+            alive=self.rounds - self._since,
+            tally=self._tally,
+            first=self._first or Survivor(0, self.rounds, None),
+            log=self._log.cut() if self._columns is None else None,
+            columns=self._columns,
+            frozen={kind: watched.snapshot() for kind, watched in self._watched.items()},
+            void=void,
+        )
+
+    def certificate(
+        self,
+        conversion: str | None = None,
+        *,
+        delta: float | None = None,
+        bound: str | None = None,
+        loss: str | None = None,
+    ) -> Certificate:
+        """The certificate of a conversion, as declared unless told otherwise. Valid at every round at once."""
+        return certify(
+            self._trace(),
+            conversion or self.conversion,
+            delta=self.delta if delta is None else delta,
+            bound=bound or self.bound,
+            loss=loss or self.loss,
+        )
+
+    def model(self, conversion: str | None = None, *, how: str = "combine") -> LinearModel | VotedModel:
+        """The model of a conversion: its weighted average (`combine`) or its members' weighted majority (`vote`)."""
+        if how not in ("combine", "vote"):
+            raise ValueError(f"how: 'combine' or 'vote' expected, got {how!r}")
+        trace = self._trace()
+        if not trace.rounds:
+            raise ConversionError("no row has been learned yet")
+        certificate = self.certificate(conversion)
+        flip = -1.0 if self.classes != self._labels.classes else 1.0
+        value = certificate.k or 0
+        if certificate.conversion in trace.frozen:
+            if how == "vote":
+                raise ConversionError(f"{certificate.conversion} deploys one candidate: there is nothing to vote on")
+            frozen = trace.frozen[certificate.conversion]
+            weights = frozen.weights[frozen.number.tolist().index(value)]
+            return LinearModel(flip * weights, self.classes, self._bias, self._R)
+        q = conversions.weights(trace, certificate.conversion, value)
+        if how == "combine":
+            return LinearModel(flip * combine(trace, q), self.classes, self._bias, self._R)
+        log = trace.need_log("vote")
+        return VotedModel(log._replace(a=flip * log.a), q, len(trace.last) - 1, self.classes, self._bias, self._R)
+
+    def regret(self, X: Any, y: Any, comparator: Any = None) -> Regret:
+        """The regret on all the rows of the pass, fed again for their labels: see onepass.regret."""
+        rows = accept(X)
+        _, codes = self._labels.encode(y, count(rows))
+        _, canonical = survey(rows, len(self._weights) - 1)
+        ready = block(rows, 0, count(rows), canonical)
+        return regret(self._trace(), onto_ball(ready, self._R) if self._R is not None else ready, codes, comparator)
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """All that changes while rows are fed, as a copy that `restore` takes."""
+        kept = {name: getattr(self, name) for name in _CHANGING}
+        return copy.deepcopy({**kept, "_log": self._log.cut(), "_columns": self._columns})
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from where `state` was taken, in a pass with the same options."""
+        for name, value in copy.deepcopy(state).items():
+            setattr(self, name, value)
+        self._widen(len(self._weights) - 1)
+
+
+_CHANGING = (
+    "rows",
+    "rounds",
+    "stopped",
+    "_labels",
+    "_R",
+    "_longest_row",
+    "_dense_width",
+    "_weights",
+    "_state",
+    "_tally",
+    "_tallied",
+    "_since",
+    "_first",
+    "_updates",
+    "_order",
+    "_void",
+    "_watched",
+)
+
+
+def held_out(seed: int, start: int, rows: int, fraction: float) -> Any:
+    """Which of rows start, start+1, … are kept out: by a hash of (seed, row), which no cutting of the stream changes.
+
+    The hash is splitmix64: every bit of the row's number reaches every bit of the result.
+    """
+    with np.errstate(over="ignore"):
+        z = np.arange(start, start + rows, dtype=np.uint64) + np.uint64(seed) * np.uint64(0xD1342543DE82EF95)
+        z = (z + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    return z < np.uint64(int(fraction * 2**64))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _check_count(name: str, value: Any, least: int) -> None:
+    if value is not None and not (_is_number(value) and value == int(value) and value >= least):
+        raise ValueError(f"{name}: a whole number of at least {least} expected, got {value!r}")
+
+
+def _sortable(label: Label) -> tuple[bool, Any]:
+    return isinstance(label, str), label

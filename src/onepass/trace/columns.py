@@ -1,0 +1,239 @@
+"""Compaction: the update rows folded into one vector per cutoff.
+
+Column c stands for grid point κ_c and holds Σ_j hat_c(n_j)·w_j over the finished hypotheses, where hat_c shares a
+survival time out between its two neighbours on the grid (see grid). With A[c] = Σ_j hat_c(n_j)·scale_j over the
+hypotheses that had ended when update i came, the one it ended included, summation by parts gives
+
+    Σ_j hat_c(n_j)·w_j = A[c]·v − Σ_i A_i[c]·a_i·direction_i,
+
+so an update costs one walk over its row times the columns, and no w_j is ever formed. `M` holds what is already settled
+less the sum over i; the vectors are M + A·v. When the scale has fallen to 2^-10 of what it was, A·v is settled
+(M += A·v, A = 0), or the difference would cancel.
+
+Columns are a commutative monoid: they add.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from onepass._jit import jit
+from onepass.errors import LimitError
+from onepass.rows import Floats, Ints
+from onepass.trace.grid import coarse, floor_index, points
+from onepass.trace.log import SHIFT, Log
+
+SETTLE = 2.0**-10
+SCALE, SETTLED, SINCE, MARGIN = 0, 1, 2, 3  # places in Fold.state
+NUMBER, SURVIVAL, UPDATES, FEATURES = 0, 1, 2, 3  # places in Fold.record
+PIECE = 1 << 22  # multiplications and additions in one call of the kernel
+SPARE = 12  # columns that M has room for beyond those in use
+
+
+class Fold(NamedTuple):
+    """The arrays that the kernel works on. Weights lie flat: place (feature + 1)·classes + class, intercept first."""
+
+    M: Floats  # (weights, columns and some to spare)
+    A: Floats  # (columns)
+    mass: Floats  # (columns): Σ_j hat_c(n_j), exact since the parts are dyadic
+    v: Floats  # (weights)
+    kappa: Floats  # (columns): κ_c
+    lower: Ints  # grid index → column of the grid point at or below it
+    state: Floats  # scale; scale when last settled; round of the last update; margin that ended the longest survivor
+    longest: Floats  # (weights): the longest survivor, a pocket copy
+    record: Ints  # its number and survival; number of updates folded; features met
+
+
+@jit
+def _settle(fold: Fold) -> None:
+    for f in range(np.uint64(fold.v.size)):
+        for c in range(np.uint64(fold.A.size)):
+            fold.M[f, c] += fold.A[c] * fold.v[f]
+    fold.A[:] = 0.0
+    fold.state[SETTLED] = fold.state[SCALE]
+
+
+@jit
+def _place(fold: Fold, f: int, d: float) -> None:
+    fold.v[f] += d
+    for c in range(np.uint64(fold.A.size)):
+        fold.M[f, c] -= fold.A[c] * d
+
+
+@jit
+def _fold(fold: Fold, log: Log, classes: int, bias: float, limit: int, first: int, last: int) -> int:
+    """Fold updates first..last; the number of the first that needs more columns or features than there are."""
+    binary = classes == 1
+    for i in range(first, last):
+        survival = log.round[i] - np.int64(fold.state[SINCE])
+        features = fold.record[FEATURES]
+        for j in range(log.indptr[i], log.indptr[i + 1]):
+            features = max(features, np.int64(log.indices[j]) + 1)
+        low = floor_index(survival)
+        if low + 1 >= fold.lower.size or fold.lower[low] + 1 >= fold.A.size:
+            return i
+        if (features + 1) * classes * fold.A.size > limit:
+            return i
+        column = fold.lower[low]
+        part = (survival - fold.kappa[column]) / (fold.kappa[column + 1] - fold.kappa[column])
+        scale = fold.state[SCALE]
+        fold.A[column] += (1.0 - part) * scale
+        fold.A[column + 1] += part * scale
+        fold.mass[column] += 1.0 - part
+        fold.mass[column + 1] += part
+        if survival > fold.record[SURVIVAL]:
+            fold.record[NUMBER], fold.record[SURVIVAL] = fold.record[UPDATES], survival
+            fold.state[MARGIN] = log.margin[i]
+            for f in range(np.uint64(fold.v.size)):
+                fold.longest[f] = scale * fold.v[f]
+        a = log.a[i]
+        if binary:
+            a *= log.label[i]
+            _place(fold, 0, a * bias)
+            for j in range(log.indptr[i], log.indptr[i + 1]):
+                _place(fold, np.int64(log.indices[j]) + 1, a * log.values[j])
+        else:
+            to, out_of = np.int64(log.label[i]), np.int64(log.rival[i])
+            _place(fold, to, a * bias)
+            _place(fold, out_of, -a * bias)
+            for j in range(log.indptr[i], log.indptr[i + 1]):
+                place = (np.int64(log.indices[j]) + 1) * classes
+                _place(fold, place + to, a * log.values[j])
+                _place(fold, place + out_of, -a * log.values[j])
+        fold.record[UPDATES] += 1
+        fold.record[FEATURES] = features
+        fold.state[SINCE] = log.round[i]
+        if log.shift[i]:
+            _settle(fold)
+            fold.v[:] *= SHIFT
+            fold.state[SETTLED] = log.scale[i]
+        elif log.scale[i] < SETTLE * fold.state[SETTLED]:
+            fold.state[SCALE] = log.scale[i]
+            _settle(fold)
+        fold.state[SCALE] = log.scale[i]
+    return last
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """One vector per cutoff of the grid, and the longest survivor's; `bits` is the fineness of the grid, 3, 2 or 1."""
+
+    fold: Fold
+    classes: int  # columns of the weights: 1 for two classes
+    bits: int
+    limit: int  # numbers that M may hold
+
+    def add(self, log: Log, bias: float, width: int) -> Columns:
+        """These columns with all the updates of the log folded in (in place; the arrays may be new ones)."""
+        columns = self._wider(width)
+        first, last = 0, log.updates
+        while first < last:
+            piece = max(
+                1, PIECE * (last - first) // max(1, int(log.indptr[last] - log.indptr[first]) * columns.fold.A.size)
+            )
+            stop = min(first + piece, last)
+            done = _fold(columns.fold, log, columns.classes, bias, columns.limit, first, stop)
+            if done < stop:
+                since = int(columns.fold.state[SINCE])
+                row = log.indices[log.indptr[done] : log.indptr[done + 1]]
+                features = max(int(columns.fold.record[FEATURES]), int(row.max(initial=-1)) + 1)
+                columns = columns._roomier(int(log.round[done]) - since, features)
+            first = done
+        return columns
+
+    def _wider(self, width: int) -> Columns:
+        weights = (width + 1) * self.classes
+        if weights <= self.fold.v.size:
+            return self
+        fold = self.fold
+        M = np.zeros((weights, fold.M.shape[1]))
+        M[: fold.v.size] = fold.M
+        v, longest = np.zeros((2, weights))
+        v[: fold.v.size] = fold.v
+        longest[: fold.v.size] = fold.longest
+        return replace(self, fold=fold._replace(M=M, v=v, longest=longest))
+
+    def _roomier(self, survival: int, features: int) -> Columns:
+        """Columns up to this survival, on a coarser grid if the finer one would outgrow the limit."""
+        last = max(floor_index(survival) + 1, floor_index(int(self.fold.kappa[-1])))
+        for bits in range(self.bits, 0, -1):
+            kept = coarse(bits, last)
+            if (features + 1) * self.classes * kept.size <= self.limit:
+                return self._on_grid(bits, kept)
+        need = 8 * (features + 1) * self.classes * coarse(1, last).size
+        raise LimitError(
+            f"max_trace_memory: {features} features × {coarse(1, last).size} columns need {need:,} bytes, "
+            f"{8 * self.limit:,} are allowed. Raise max_trace_memory to {need:,}, or hash the features into fewer"
+        )
+
+    def _on_grid(self, bits: int, kept: Ints) -> Columns:
+        """The same sums on other grid points: each column shared out between its neighbours there (exact: dyadic)."""
+        fold, old = self.fold, self.fold.A.size
+        kappa = points(kept).astype(np.float64)
+        lower = np.searchsorted(kept, np.arange(kept[-1] + 1), side="right").astype(np.int64) - 1
+        share = np.zeros((old, kept.size))
+        for c, k in enumerate(fold.kappa):
+            column = min(int(np.searchsorted(kappa, k, side="right")) - 1, kept.size - 2)
+            part = (k - kappa[column]) / (kappa[column + 1] - kappa[column])
+            share[c, column], share[c, column + 1] = 1.0 - part, part
+        if bits == self.bits and kept.size <= fold.M.shape[1]:
+            M = fold.M  # only more columns at the end, for which there is room
+        else:
+            M = np.zeros((fold.v.size, kept.size + SPARE))
+            np.matmul(fold.M[:, :old], share, out=M[:, : kept.size])
+        fold = fold._replace(M=M, A=fold.A @ share, mass=fold.mass @ share, kappa=kappa, lower=lower)
+        return replace(self, fold=fold, bits=bits)
+
+    @property
+    def survival(self) -> Ints:
+        """κ_c per column."""
+        return np.asarray(self.fold.kappa, dtype=np.int64)
+
+    def combine(self, q: Floats) -> Floats:
+        """Σ_c q_c·column_c, as (1 + features, classes)."""
+        total = self.fold.M[:, : q.size] @ q + (self.fold.A @ q) * self.fold.v
+        return np.asarray(total.reshape(-1, self.classes))
+
+    def copy(self) -> Columns:
+        return replace(self, fold=Fold._make(part.copy() for part in self.fold))
+
+    def with_alive(self, survival: int, weights: Floats) -> Columns:
+        """A settled copy in which the hypothesis still in use has entered its columns."""
+        columns = self.copy()._wider(len(weights) - 1)
+        columns = columns._roomier(survival, int(columns.fold.record[FEATURES]))
+        fold = columns.fold
+        _settle(fold)
+        column = int(fold.lower[floor_index(survival)])
+        part = (survival - fold.kappa[column]) / (fold.kappa[column + 1] - fold.kappa[column])
+        for c, share in ((column, 1.0 - part), (column + 1, part)):
+            fold.M[:, c] += share * weights.reshape(-1)
+            fold.mass[c] += share
+        return columns
+
+    def __add__(self, other: Columns) -> Columns:
+        """The columns of two runs, settled and added: what they say of every cutoff is what both say together."""
+        width = max(self.fold.v.size, other.fold.v.size) // self.classes - 1
+        bits = min(self.bits, other.bits)
+        last = max(self.fold.lower.size, other.fold.lower.size) - 1
+        left, right = (part.copy()._wider(width)._on_grid(bits, coarse(bits, last)) for part in (self, other))
+        _settle(left.fold)
+        _settle(right.fold)
+        n = right.fold.A.size
+        right.fold.M[:, :n] += left.fold.M[:, :n]
+        right.fold.mass[:] += left.fold.mass
+        return right
+
+
+def empty_columns(width: int, classes: int, memory: int) -> Columns:
+    """Columns of a pass that has made no update; `memory` in bytes bounds features × columns."""
+    weights = (width + 1) * classes
+    kept = coarse(3, 1)
+    kappa = points(kept).astype(np.float64)
+    lower = np.arange(kept.size, dtype=np.int64)
+    state = np.array([1.0, 1.0, 0.0, 0.0])
+    zeros = np.zeros(kept.size)
+    arrays = (np.zeros((weights, kept.size + SPARE)), zeros, zeros.copy(), np.zeros(weights), kappa, lower, state)
+    return Columns(Fold(*arrays, np.zeros(weights), np.zeros(4, dtype=np.int64)), classes, 3, memory // 8)

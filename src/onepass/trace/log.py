@@ -1,0 +1,116 @@
+"""The log of a pass: one line per update, with the row that caused it.
+
+Update i (from 0) turned hypothesis i into hypothesis i+1 in round `round[i]`, by v ← v + a·direction; after it the
+hypothesis is w = scale[i]·v. The direction is label·x for two classes, and +x for class `label`, −x for class `rival`
+for several. Where `shift` is set, v was multiplied by 2^-300 and the scale divided by it, both exactly, after the
+update, lest the scale run out of floating-point numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from onepass._jit import jit
+from onepass.rows import Floats, Ints
+
+SHIFT = 2.0**-300
+TINY = 2.0**-300
+
+
+class Log(NamedTuple):
+    """Arrays with room for more; `cursor` = (updates, values) in use. Rows are CSR, dense ones without their zeros."""
+
+    round: Ints
+    label: npt.NDArray[np.int32]
+    rival: npt.NDArray[np.int32]
+    a: Floats
+    scale: Floats
+    margin: Floats  # of the hypothesis that the update ended
+    shift: npt.NDArray[np.uint8]
+    indptr: Ints
+    indices: npt.NDArray[np.int32]
+    values: Floats
+    cursor: Ints
+
+    @property
+    def updates(self) -> int:
+        return int(self.cursor[0])
+
+    @property
+    def size(self) -> int:
+        """The exact size of the kept rows in bytes, whatever room the arrays have to spare."""
+        return int(self.cursor[0]) * PER_UPDATE + int(self.cursor[1]) * PER_VALUE
+
+    def cut(self) -> Log:
+        """The part in use, as views: later appends go behind it and do not change it."""
+        k, end = int(self.cursor[0]), int(self.cursor[1])
+        parts = [getattr(self, name)[:k] for name in _PER_UPDATE]
+        return Log._make([*parts, self.indptr[: k + 1], self.indices[:end], self.values[:end], np.array([k, end])])
+
+    def with_room(self, updates: int, values: int) -> Log:
+        """This log with room for so many more updates and values; grown fourfold, so seldom copied (spare room is not
+        touched, and so takes no memory)."""
+        k, end = int(self.cursor[0]), int(self.cursor[1])
+        if k + updates > self.round.size:
+            room = max(k + updates, 4 * self.round.size)
+            grown = {name: _grown(getattr(self, name), k, room) for name in _PER_UPDATE}
+            self = self._replace(**grown, indptr=_grown(self.indptr, k + 1, room + 1))
+        if end + values > self.values.size:
+            room = max(end + values, 4 * self.values.size)
+            self = self._replace(indices=_grown(self.indices, end, room), values=_grown(self.values, end, room))
+        return self
+
+
+_PER_UPDATE = ("round", "label", "rival", "a", "scale", "margin", "shift")
+PER_UPDATE = 49  # bytes: five numbers of 8, two of 4, one of 1
+PER_VALUE = 12  # an int32 index and a float64 value
+
+
+def empty_log() -> Log:
+    """A log with no update and no room."""
+    f, i, h = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+    shift = np.empty(0, dtype=np.uint8)
+    return Log(i, h, h, f, f, f, shift, np.zeros(1, dtype=np.int64), h, f, np.zeros(2, dtype=np.int64))
+
+
+def _grown(array: npt.NDArray[Any], used: int, room: int) -> npt.NDArray[Any]:
+    grown = np.empty(room, dtype=array.dtype)
+    grown[:used] = array[:used]
+    return grown
+
+
+@jit
+def coefficients(log: Log, q: Ints, out: Floats) -> None:
+    """out[i] = a_i · Σ_{j>i} q_j·scale_j: what update i adds to Σ_j q_j·w_j, since it lies in every later hypothesis.
+
+    A suffix sum, walked from the end; a shift after update i multiplied all that came before it.
+    """
+    suffix = 0.0
+    for i in range(out.size - 1, -1, -1):
+        suffix += q[i + 1] * log.scale[i]
+        if log.shift[i]:
+            suffix *= SHIFT
+        out[i] = log.a[i] * suffix
+
+
+@jit
+def gather(log: Log, coefficient: Floats, bias: float, weights: Floats, first: int, last: int) -> None:
+    """weights += Σ coefficient_i·direction_i over updates first..last; weights is (1 + features, columns)."""
+    for i in range(np.uint64(first), np.uint64(last)):
+        c = coefficient[i]
+        if weights.shape[1] == 1:
+            c *= log.label[i]
+            weights[0, 0] += c * bias
+            for j in range(np.uint64(log.indptr[i]), np.uint64(log.indptr[i + np.uint64(1)])):
+                weights[np.uint32(log.indices[j]) + 1, 0] += c * log.values[j]
+        else:
+            to, out_of = log.label[i], log.rival[i]
+            weights[0, to] += c * bias
+            weights[0, out_of] -= c * bias
+            for j in range(np.uint64(log.indptr[i]), np.uint64(log.indptr[i + np.uint64(1)])):
+                f = np.uint32(log.indices[j]) + 1
+                weights[f, to] += c * log.values[j]
+                weights[f, out_of] -= c * log.values[j]

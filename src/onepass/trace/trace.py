@@ -1,0 +1,220 @@
+"""The Trace: what a pass leaves behind, and all that conversions and certificates need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from typing import NamedTuple
+
+import numpy as np
+
+from onepass.errors import ConversionError
+from onepass.learners import Learner, Setting
+from onepass.rows import Floats, Ints
+from onepass.trace.columns import MARGIN, NUMBER, SURVIVAL, Columns, empty_columns
+from onepass.trace.grid import floor_index
+from onepass.trace.log import Log, coefficients, gather
+from onepass.trace.tally import Tally
+
+
+class Terms(NamedTuple):
+    """What was agreed before the first row."""
+
+    learner: Learner
+    setting: Setting
+    classes: int = 2
+    bias: float = 1.0  # the constant feature: 1 with an intercept, 0 without
+    loss_bound: float | None = None  # C of the hinge loss, where it has one
+    horizon: int | None = None
+    cutoffs: str = "grid"
+
+    @property
+    def outputs(self) -> int:
+        """Columns of the weights."""
+        return 1 if self.classes == 2 else self.classes
+
+
+class Survivor(NamedTuple):
+    """One hypothesis: its number, the rounds it was in use, and the margin that ended it (None while it lives)."""
+
+    number: int
+    survival: int
+    margin: float | None
+    part: int | None = None  # of a merged trace, the run that it comes from
+
+
+class Candidates(NamedTuple):
+    """Hypotheses frozen at rounds fixed beforehand, and the losses they made on rows that came later."""
+
+    number: Ints  # candidate i was frozen at round 2^i
+    weights: tuple[Floats, ...]
+    tally: Tally
+    what: str  # "hypothesis" or "average"
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The sequence of hypotheses of one pass, as the short list of its updates or, compacted, as grid columns.
+
+    Members are what weights are given to: hypotheses 0, 1, … of the log, or after compaction the default hypothesis,
+    the grid columns, the longest survivor and the last hypothesis.
+    """
+
+    terms: Terms
+    rounds: int
+    updates: int
+    last: Floats  # (1 + features, outputs), intercept first
+    alive: int  # rounds that the last hypothesis has been in use
+    tally: Tally  # of the finished hypotheses, on the bins of the cutoff grid
+    first: Survivor
+    log: Log | None
+    columns: Columns | None
+    frozen: dict[str, Candidates] = field(default_factory=dict)  # by conversion
+    void: tuple[str, ...] = ()  # reasons why no certificate may be given
+    pocket: Survivor | None = None  # the longest survivor, where neither log nor columns tell (merged traces)
+
+    @property
+    def compacted(self) -> bool:
+        return self.log is None
+
+    @property
+    def mistakes(self) -> int:
+        """Mistakes made on the way."""
+        return int(self.tally.mistakes.sum())
+
+    @cached_property
+    def survival(self) -> Ints:
+        """Rounds that each member was in use. They sum to `rounds` while the log is kept."""
+        if self.log is not None:
+            ends = np.concatenate([[0], self.log.round, [self.rounds]])
+            return np.diff(ends).astype(np.int64)
+        assert self.columns is not None
+        return np.concatenate([[0], self.columns.survival, [0, self.alive]]).astype(np.int64)
+
+    @cached_property
+    def mass(self) -> Floats:
+        """How many hypotheses each member stands for."""
+        if self.columns is None:
+            return np.ones(self.updates + 1)
+        return np.concatenate([[1.0], self.columns.fold.mass, [1.0, 1.0]])
+
+    @cached_property
+    def longest(self) -> Survivor:
+        """The hypothesis that was in use longest; of several, the first."""
+        if self.pocket is not None:
+            return self.pocket
+        if self.log is not None:
+            number = int(np.argmax(self.survival))
+            margin = float(self.log.margin[number]) if number < self.updates else None
+            return Survivor(number, int(self.survival[number]), margin)
+        assert self.columns is not None
+        fold = self.columns.fold
+        if self.alive > fold.record[SURVIVAL]:
+            return Survivor(self.updates, self.alive, None)
+        return Survivor(int(fold.record[NUMBER]), int(fold.record[SURVIVAL]), float(fold.state[MARGIN]))
+
+    def need_log(self, what: str) -> Log:
+        """The log, or a refusal that says how to keep it."""
+        if self.log is None:
+            raise ConversionError(
+                f"{what} needs the update rows, which were compacted when they outgrew max_trace_memory. "
+                "Raise max_trace_memory, or choose last, average, longest or cutoff on the grid."
+            )
+        return self.log
+
+    def compact(self) -> Trace:
+        """The same trace with its log folded into columns."""
+        if self.log is None:
+            return self
+        width = len(self.last) - 1
+        columns = empty_columns(width, self.terms.outputs, 1 << 62)
+        columns = columns.add(self.log, self.terms.bias, width)
+        return replace(self, log=None, columns=columns)
+
+
+def combine(trace: Trace, q: Ints) -> Floats:
+    """Σ_j q_j·w_j / Σ_j q_j: one weight vector (1 + features, outputs), intercept first, from integer weights q.
+
+    One walk over the update rows; no w_j is ever formed. Divides once, last.
+    """
+    if len(q) != len(trace.survival) or (q < 0).any() or not q.any():
+        raise ValueError(f"q: {len(trace.survival)} weights expected, none negative and not all zero")
+    total = float(q @ trace.mass)
+    if trace.log is None:
+        assert trace.columns is not None
+        weights = trace.columns.combine(q[1:-2].astype(np.float64))
+        if q[-2]:
+            weights += q[-2] * trace.columns.fold.longest.reshape(weights.shape)
+        if q[-1]:
+            weights += q[-1] * trace.last
+        return weights / total
+    weights = np.zeros_like(trace.last)
+    coefficient = np.empty(trace.updates)
+    coefficients(trace.log, q, coefficient)
+    for first in range(0, trace.updates, 1 << 15):
+        gather(trace.log, coefficient, trace.terms.bias, weights, first, min(first + (1 << 15), trace.updates))
+    return weights / total
+
+
+def merge(traces: Sequence[Trace]) -> Trace:
+    """One trace for several runs over consecutive parts of one stream, each started afresh; the order is theirs.
+
+    Hypotheses of later parts depend only on earlier rows, as in one run, and their restart is a constant: so one
+    certificate covers all the rounds. Runs never cross a border, and only the first part's default hypothesis counts
+    a round more.
+
+    The traces must have equal terms; what comes out is compacted. Frozen candidates belong to one run and are left out.
+    """
+    if not traces:
+        raise ValueError("traces: at least one expected")
+    if any(trace.terms != traces[0].terms for trace in traces):
+        raise ValueError("traces: they must come from passes with the same terms")
+    parts = [trace.compact() for trace in traces]
+    tallies = [_closed(part) for part in parts]
+    width = max(len(part.last) for part in parts)
+    columns = reduce(lambda a, b: a + b, (_alive_entered(part, width) for part in parts))
+    where = max(range(len(parts)), key=lambda p: (parts[p].longest.survival, -p))
+    pocket = parts[where].longest
+    weights = np.zeros((width, traces[0].terms.outputs))
+    best = combine(parts[where], _only(len(parts[where].survival), -1 if pocket.margin is None else -2))
+    weights[: len(best)] = best
+    columns.fold.longest[:] = weights.reshape(-1)
+    return Trace(
+        terms=traces[0].terms,
+        rounds=sum(part.rounds for part in parts),
+        updates=sum(part.updates for part in parts),
+        last=parts[-1].last,
+        alive=0,
+        tally=Tally._make(reduce(np.add, column) for column in zip(*tallies, strict=True))._replace(
+            product=np.ones_like(tallies[0].product)
+        ),
+        first=parts[0].first,
+        log=None,
+        columns=columns,
+        void=tuple(dict.fromkeys(reason for part in parts for reason in part.void)),
+        pocket=pocket._replace(part=where),
+    )
+
+
+def _closed(trace: Trace) -> Tally:
+    """The tally with the hypothesis still in use entered (it made no loss) and all logarithms taken."""
+    tally = Tally._make(part.copy() for part in trace.tally)
+    if trace.alive:
+        group = floor_index(trace.alive - 1)
+        tally.runs[group] += 1
+        tally.rounds[group] += trace.alive
+    return tally._replace(logs=tally.logs + np.log(tally.product), product=np.ones_like(tally.product))
+
+
+def _alive_entered(trace: Trace, width: int) -> Columns:
+    assert trace.columns is not None
+    last = np.zeros((width, trace.terms.outputs))
+    last[: len(trace.last)] = trace.last
+    return trace.columns.with_alive(trace.alive, last)
+
+
+def _only(members: int, one: int) -> Ints:
+    q = np.zeros(members, dtype=np.int64)
+    q[one] = 1
+    return q
