@@ -8,7 +8,9 @@ import sys
 
 import click
 
-COMMANDS: dict[str, str] = {}  # name → one line of help; the command lives in onepass.cli.<name>
+COMMANDS: dict[str, str] = {  # name → one line of help; the command lives in onepass.cli.<name>
+    "lab": "On-line learning of dichotomies, simulated beside its theory.",
+}
 
 
 class Program(click.Group):

@@ -42,13 +42,13 @@ def advance(student, rule, stop, times, out, rng):  # type: ignore[no-untyped-de
     """The student after round `stop`.
 
     IN  times (points): the rounds after which to look, all at most stop and none before the last call's
-    OUT out (points): the angle there
+    OUT out (points, 2): the angle between W and W₀ there, and U·W, which is 0
     """
     angle, norm2, due = student.angle, student.norm2, student.due
     point = 0
     while True:
         while point < times.size and times[point] < due:
-            out[point] = angle
+            out[point, 0], out[point, 1] = angle, 0.0
             point += 1
         if due > stop:
             return Student(angle, norm2, due)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -51,10 +51,14 @@ class Curves:
         low, high = np.quantile(self.error, [(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0], axis=0)
         return low, high
 
-    def fit(self, first: float, last: float, floor: float = 0.0) -> Fit:
-        """The power law of the mean of (error − floor) for α in first..last. See `fit_power_law`."""
+    def less(self, floor: float) -> Curves:
+        """The same curves with error − floor in place of the error: what is left to learn above the noise."""
+        return replace(self, error=self.error - floor)
+
+    def fit(self, first: float, last: float) -> Fit:
+        """The power law of the mean error for α in first..last. See `fit_power_law`."""
         chosen = (self.alpha >= first) & (self.alpha <= last)
-        return fit_power_law(self.alpha[chosen], self.error[:, chosen] - floor)
+        return fit_power_law(self.alpha[chosen], self.error[:, chosen])
 
     def __repr__(self) -> str:
         alpha = f"{self.alpha[0]:g}..{self.alpha[-1]:g}"

@@ -155,7 +155,7 @@ def advance(student, frame, rule, t, stop, times, out, rng):  # type: ignore[no-
             sine, f2, f3, u_f, u_g = across(w2, w3, frame.side)
         if t % WINDOW == 0:
             if turns(rule, mistakes):
-                w1, w2, w3, quiet_f = -w1, -w2, -w3, -quiet_f
+                w1, w2, a3, quiet_f = -w1, -w2, -a3, -quiet_f  # axis 3 turns with W, so w3 stays
                 sine, f2, f3, u_f, u_g = across(w2, w3, frame.side)
             mistakes = 0.0
         if t == look:

@@ -26,10 +26,13 @@ class Series(NamedTuple):
 
 
 class Panel(NamedTuple):
+    """Lines that share their axes; the x axis is logarithmic."""
+
     title: str
     x_label: str
     y_label: str
     series: list[Series]
+    y_scale: str = "log"
 
 
 class Finding(NamedTuple):
@@ -47,7 +50,7 @@ class Finding(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        return abs(self.measured - self.expected) <= self.tolerance
+        return bool(abs(self.measured - self.expected) <= self.tolerance)
 
     def __str__(self) -> str:
         return (
@@ -92,12 +95,10 @@ def exponent(what: str, fit: Fit, expected: float, tolerance: float) -> Finding:
     return Finding(what, fit.exponent, fit.exponent_error, expected, tolerance)
 
 
-def at_the_end(
-    what: str, curves: Curves, floor: float, expected: float, tolerance: float, power: float = 0.0
-) -> Finding:
-    """The mean over the last factor of three in α of (error − floor)·α^power."""
+def at_the_end(what: str, curves: Curves, expected: float, tolerance: float, power: float = 0.0) -> Finding:
+    """The mean over the last factor of three in α of error·α^power."""
     late = curves.alpha >= curves.alpha[-1] / 3.0
-    values = ((curves.error[:, late] - floor) * curves.alpha[late] ** power).mean(axis=1)
+    values = (curves.error[:, late] * curves.alpha[late] ** power).mean(axis=1)
     return Finding(what, float(values.mean()), standard_error(values), expected, tolerance)
 
 

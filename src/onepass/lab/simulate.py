@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from onepass.lab import clean, noisy, smooth
 from onepass.lab.curves import Curves
@@ -28,8 +29,10 @@ from onepass.schedules import Schedule, checked, for_kernel
 
 Rule = Normalized | Unnormalized | Shifted | ExactlyShifted
 Progress = Callable[[float], None]
+Start = tuple[float, float]
+Advance = Callable[[int, Rule, int, int, Ints, Floats], None]
 
-BLOCK = 2**20  # rounds a kernel runs before it returns: at most about 0.1 s
+BLOCK = 2**20  # rounds that a kernel runs before it returns: less than 0.1 s
 
 
 def run(
@@ -49,23 +52,19 @@ def run(
 
     >>> from onepass.schedules import Constant
     >>> run(Perceptron(N=100), Normalized(Constant(0.5), 100), alphas=[10.0, 100.0], replicas=50)
-    Curves(replicas=50, alpha=10..100, error=0.136..0.0635)
+    Curves(replicas=50, alpha=10..100, error=0.1331..0.06265)
     """
     rule = _checked_rule(rule, teacher)
     times, generators = _times(alphas, teacher.N), _generators(replicas, seed)
-    angle, q = np.empty((replicas, times.size)), np.zeros((replicas, times.size))
-    advance: Callable[[int, Rule, int, int, slice], None]
-    if teacher.p == 0.0 and teacher.centred and isinstance(rule, Normalized | Unnormalized):
-        advance = _clean_students(rule, start, times, angle, generators)
-    elif isinstance(rule, Unnormalized):
-        raise ValueError("rule: Unnormalized is simulated for noiseless teachers with centred inputs only")
-    else:
-        advance = _noisy_students(teacher, rule, start, times, angle, q, generators)
+    out = np.empty((replicas, times.size, 2))
+    begin = _clean_students if _is_clean(teacher, rule) else _noisy_students
+    advance = begin(teacher, rule, _starts(teacher, start, generators), generators)
 
     def one(i: int, first: int, stop: int, looks: slice, schedule: Schedule) -> None:
-        advance(i, rule._replace(schedule=schedule), first, stop, looks)
+        advance(i, rule._replace(schedule=schedule), first, stop, times[looks], out[i, looks])
 
-    _together(one, replicas, times, rule.schedule, threads, progress)
+    _together(one, replicas, times, BLOCK, rule.schedule, threads, progress)
+    angle, q = out[:, :, 0], out[:, :, 1]
     error = teacher.p + (1.0 - 2.0 * teacher.p) * disagreement_at(angle, q, teacher.q0)
     return Curves(times, times / teacher.N, error, angle, q)
 
@@ -106,65 +105,64 @@ def run_smooth(
             generators[i],
         )  # fmt: skip
 
-    _together(one, replicas, times, schedule, threads, progress)
+    block = max(1, 4 * BLOCK // (teacher.function.inputs + teacher.W0.size))  # a round costs as much as it has numbers
+    _together(one, replicas, times, block, schedule, threads, progress)
     share = np.diff(counts, axis=1, prepend=0) / np.diff(times, prepend=0)
     return Curves(times, times.astype(np.float64), share)
 
 
-def _clean_students(
-    rule: Normalized | Unnormalized, start: Any, times: Ints, angle: Floats, generators: Sequence[np.random.Generator]
-) -> Callable[..., None]:
-    if start is not None and not -1.0 < start < 1.0:
-        raise ValueError(f"start: an overlap between −1 and 1 expected, got {start!r}")
-    students = []
-    for rng in generators:
-        direction = rng.standard_normal(int(rule.N))
-        first = float(direction[0] / math.sqrt(direction @ direction)) if start is None else float(start)
-        theta = math.acos(first)
-        students.append(clean.Student(theta, 1.0, clean.wait(theta, rng)))
+def _is_clean(teacher: Perceptron, rule: Rule) -> bool:
+    """Whether one angle says it all."""
+    if teacher.p == 0.0 and teacher.centred and isinstance(rule, Normalized | Unnormalized):
+        return True
+    if isinstance(rule, Unnormalized):
+        raise ValueError("rule: Unnormalized is simulated for noiseless teachers with centred inputs only")
+    return False
 
-    def advance(i: int, rule: Rule, first: int, stop: int, looks: slice) -> None:
-        students[i] = clean.advance(students[i], rule, stop, times[looks], angle[i, looks], generators[i])
+
+def _clean_students(teacher: Perceptron, rule: Any, starts: list[Start], generators: list[Generator]) -> Advance:
+    angles = [math.acos(w1) for w1, _ in starts]
+    students = [
+        clean.Student(angle, 1.0, clean.wait(angle, rng)) for angle, rng in zip(angles, generators, strict=True)
+    ]
+
+    def advance(i: int, rule: Rule, first: int, stop: int, times: Ints, out: Floats) -> None:
+        students[i] = clean.advance(students[i], rule, stop, times, out, generators[i])
 
     return advance
 
 
-def _noisy_students(
-    teacher: Perceptron,
-    rule: Normalized | Shifted | ExactlyShifted,
-    start: Any,
-    times: Ints,
-    angle: Floats,
-    q: Floats,
-    generators: Sequence[np.random.Generator],
-) -> Callable[..., None]:
+def _noisy_students(teacher: Perceptron, rule: Any, starts: list[Start], generators: list[Generator]) -> Advance:
     frame = noisy.frame(teacher, rule)
-    out = np.empty((angle.shape[0], times.size, 2))
-    students = []
-    for rng in generators:
-        if start is None:
-            d = rng.standard_normal(teacher.N)
-            w = (d / math.sqrt(d @ d)).tolist()
-            w1, w2 = w[0], w[1]
-        else:
-            w1, overlap = map(float, start)
-            w2 = (overlap - teacher.q0 * w1) / teacher.side if teacher.side > 0.0 else 0.0
-            if not w1**2 + w2**2 < 1.0 or abs(teacher.q0 * w1 + teacher.side * w2 - overlap) > 1e-12:
-                raise ValueError(f"start: no W on the unit sphere has overlaps (R, q) = {start!r} with W₀ and U")
-        w3 = math.sqrt(1.0 - w1**2 - w2**2)
-        students.append(noisy.Student(w1, w2, w3, *[0.0] * 10))
+    students = [noisy.Student(w1, w2, math.sqrt(1.0 - w1**2 - w2**2), *[0.0] * 10) for w1, w2 in starts]
 
-    def advance(i: int, rule: Rule, first: int, stop: int, looks: slice) -> None:
-        students[i] = noisy.advance(students[i], frame, rule, first, stop, times[looks], out[i, looks], generators[i])
-        angle[i, looks], q[i, looks] = out[i, looks, 0], out[i, looks, 1]
+    def advance(i: int, rule: Rule, first: int, stop: int, times: Ints, out: Floats) -> None:
+        students[i] = noisy.advance(students[i], frame, rule, first, stop, times, out, generators[i])
 
     return advance
+
+
+def _starts(teacher: Perceptron, start: Any, generators: list[Generator]) -> list[Start]:
+    """Where each student's W lies along W₀ and along the rest of U."""
+    if start is None:
+        whole = [rng.standard_normal(teacher.N) for rng in generators]
+        return [(float(W[0] / length), float(W[1] / length)) for W in whole for length in [math.sqrt(W @ W)]]
+    if teacher.centred and np.ndim(start) == 0:
+        start = (start, 0.0)
+    if np.shape(start) != (2,):
+        raise ValueError(f"start: overlaps (R, q) expected, or R alone where the inputs are centred, got {start!r}")
+    R, q = map(float, start)
+    w2 = (q - teacher.q0 * R) / teacher.side if teacher.side > 0.0 else 0.0
+    if not R**2 + w2**2 < 1.0 or abs(teacher.q0 * R + teacher.side * w2 - q) > 1e-12:
+        raise ValueError(f"start: no W on the unit sphere but ±W₀ has overlaps (R, q) = {start!r} with W₀ and U")
+    return [(R, w2)] * len(generators)
 
 
 def _together(
     one: Callable[[int, int, int, slice, Schedule], None],
     replicas: int,
     times: Ints,
+    block: int,
     schedule: Schedule,
     threads: int | None,
     progress: Progress | None,
@@ -174,7 +172,8 @@ def _together(
         raise ValueError(f"threads: at least 1 expected, got {threads!r}")
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         try:
-            for first, stop in _blocks(int(times[-1])):
+            for first in range(0, int(times[-1]), block):
+                stop = min(first + block, int(times[-1]))
                 looks = slice(*np.searchsorted(times, [first, stop], side="right"))
                 table = for_kernel(schedule, first + 1, stop)
                 jobs = [pool.submit(one, i, first, stop, looks, table) for i in range(replicas)]
@@ -187,15 +186,10 @@ def _together(
             raise
 
 
-def _blocks(rounds: int) -> Iterator[tuple[int, int]]:
-    for first in range(0, rounds, BLOCK):
-        yield first, min(first + BLOCK, rounds)
-
-
-def _generators(replicas: int, seed: int) -> list[np.random.Generator]:
+def _generators(replicas: int, seed: int) -> list[Generator]:
     if replicas < 1:
         raise ValueError(f"replicas: at least 1 expected, got {replicas!r}")
-    return [np.random.Generator(np.random.SFC64(child)) for child in np.random.SeedSequence(seed).spawn(replicas)]
+    return [Generator(np.random.SFC64(child)) for child in np.random.SeedSequence(seed).spawn(replicas)]
 
 
 def _times(alphas: npt.ArrayLike, N: int) -> Ints:
@@ -203,7 +197,7 @@ def _times(alphas: npt.ArrayLike, N: int) -> Ints:
     alphas = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
     if alphas.ndim != 1 or alphas.size == 0 or not np.isfinite(alphas).all():
         raise ValueError("alphas: a list of finite numbers expected")
-    times = np.rint(alphas * N).astype(np.int64)
+    times: Ints = np.rint(alphas * N).astype(np.int64)
     if times[0] < 1 or not (np.diff(times) > 0).all():
         raise ValueError("alphas: increasing numbers, the first and all steps at least one round, expected")
     return times

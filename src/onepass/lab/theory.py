@@ -60,15 +60,16 @@ def disagreement_at(angle: npt.ArrayLike, q: npt.ArrayLike = 0.0, q0: float = 0.
 
     T is Owen's function and a = (q₀/q − R)/√(1 − R²), a₀ with q and q₀ exchanged.
     """
-    angle = np.asarray(angle, dtype=np.float64)
+    angle, q = np.asarray(angle, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    obtuse = angle > 0.5 * math.pi  # then ask where −W disagrees: near −1, too, R is rounded
+    angle, q = np.where(obtuse, math.pi - angle, angle), np.where(obtuse, -q, q)
     tiny = 1e-150  # stands for 0: the formula holds in the limit
-    h = np.where(np.asarray(q) == 0.0, tiny, q)
-    k = np.where(np.asarray(q0) == 0.0, tiny, q0)
+    h, k = np.where(q == 0.0, tiny, q), tiny if q0 == 0.0 else q0
     sine, versine = np.maximum(np.sin(angle), 1e-300), 2.0 * np.sin(0.5 * angle) ** 2
     with np.errstate(over="ignore"):  # the slopes of coinciding or opposite directions are infinite, rightly
         slope_h, slope_k = ((k - h) / h + versine) / sine, ((h - k) / k + versine) / sine
-    share = 2.0 * special.owens_t(h, slope_h) + 2.0 * special.owens_t(k, slope_k) + (h * k < 0.0)
-    return np.clip(share, 0.0, 1.0)
+    share = 2.0 * special.owens_t(h, slope_h) + 2.0 * special.owens_t(k, slope_k) + ((h < 0.0) != (k < 0.0))
+    return np.asarray(np.clip(np.where(obtuse, 1.0 - share, share), 0.0, 1.0))
 
 
 def generalization_error(R: npt.ArrayLike, q: npt.ArrayLike = 0.0, q0: float = 0.0, p: float = 0.0) -> Floats:
@@ -172,7 +173,7 @@ def _integrate(
 ) -> Any:
     if alphas.size == 0 or not (alphas > 0.0).all() or not (np.diff(alphas) > 0.0).all():
         raise ValueError("alphas: positive and increasing numbers expected")
-    borders = [0.0, *([kink] if kink is not None and kink < alphas[-1] else []), float(alphas[-1])]
+    borders = [0.0, *([kink] if kink is not None and 0.0 < kink < alphas[-1] else []), float(alphas[-1])]
     pieces, state = [], np.array(start)
     for begin, end in itertools.pairwise(borders):  # a rule that changes at a kink is smooth between
         inside = alphas[(alphas > begin) & (alphas <= end)]

@@ -9,7 +9,8 @@ leaves W' as it is: its length grows as α^(1/3), so its effective rate falls by
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from onepass.schedules import Schedule, rate
 
@@ -46,4 +47,4 @@ def step_unnormalized(rule, margin, norm2, x2, radius2, t):  # type: ignore[no-u
     return 1.0, a, norm2 + a * (2.0 * margin + a * x2), 1.0
 
 
-STEPS = {Normalized: step_normalized, Unnormalized: step_unnormalized}
+STEPS: dict[type, Callable[..., Any]] = {Normalized: step_normalized, Unnormalized: step_unnormalized}
