@@ -125,7 +125,7 @@ def disagreement(R, q, q0):
 
     def density(theta):
         s = np.sin(theta)
-        return np.exp(-((q - q0) ** 2 + 2 * q * q0 * (1 - np.cos(theta))) / (2 * s * s)) / np.pi if s > 0 else 0.0
+        return np.exp(-((q - q0) ** 2 + 4 * q * q0 * np.sin(theta / 2) ** 2) / (2 * s * s)) / np.pi if s > 0 else 0.0
 
     end = np.arccos(R)
     edges = sorted({0.0, end, *(min(abs(q - q0) * 4.0**k, end) for k in range(-2, 12))})  # it rises near |q − q₀|
