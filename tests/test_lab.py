@@ -495,9 +495,12 @@ SHORT = {
 @compiled
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_findings_hold(name):
+    """With few replicas a number may be off by its tolerance and three of its standard errors."""
     experiment = EXPERIMENTS[name](*SHORT[name], How(seed=1, threads=1))
     assert len(experiment.findings) >= 2
-    assert [str(finding) for finding in experiment.findings if not finding.holds] == []
+    wide = [finding._replace(tolerance=finding.tolerance + 3 * finding.error) for finding in experiment.findings]
+    assert [str(finding) for finding in wide if not finding.holds] == []
+    assert all(finding.error < 0.15 * max(abs(finding.expected), 0.3) for finding in experiment.findings)  # they tell
 
 
 @compiled
