@@ -10,6 +10,9 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
+demo: $(READY)
+	$(BIN)/onepass demo
+
 test: $(READY)
 	$(BIN)/python -m pytest -n 2
 

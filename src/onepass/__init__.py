@@ -18,6 +18,8 @@ _HOME = {
     "DataError": "errors",
     "LimitError": "errors",
     "LinearModel": "models",
+    "ModelError": "errors",
+    "OnePassClassifier": "estimator",
     "OnepassError": "errors",
     "Pass": "passes",
     "StoppedError": "errors",

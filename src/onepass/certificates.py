@@ -58,6 +58,12 @@ class Certificate:
         plain["assumptions"] = list(self.assumptions)
         return {key: None if isinstance(v, float) and math.isnan(v) else v for key, v in plain.items()}
 
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Certificate:
+        """What `as_dict` made, made a certificate again."""
+        lost = {name: math.nan for name in ("risk", "empirical") if plain[name] is None}
+        return cls(**{**plain, **lost, "assumptions": tuple(plain["assumptions"])})
+
     def __str__(self) -> str:
         if self.withheld is not None:
             return f"No certificate: {self.withheld}"
@@ -289,4 +295,4 @@ def _assumptions(trace: Trace) -> tuple[str, ...]:
     said = ["examples are independent draws from one distribution, in the order fed", "each was fed once"]
     if trace.terms.loss_bound is not None:
         said.append("rows outside the declared radius are scaled onto it, in prediction too")
-    return tuple(said)
+    return (*said, *trace.assumed)

@@ -3,6 +3,7 @@
     OnepassError
     ├── DataError(ValueError)        rows or labels that cannot be learned from
     ├── LimitError(MemoryError)      the answer would need more memory than was allowed
+    ├── ModelError(ValueError)       a model file that is damaged, foreign or too new
     ├── ConversionError(ValueError)  a conversion or certificate that this pass cannot give, and what to do
     └── StoppedError(RuntimeError)   the pass has reached stop_at and takes no more rows
 
@@ -11,17 +12,57 @@ Wrong arguments raise plain ValueError or TypeError with the argument's name.
 
 from __future__ import annotations
 
+_SHOWN = 72  # bytes of a bad line that a message shows
+
 
 class OnepassError(Exception):
     """Root of all errors that onepass raises on purpose."""
 
 
 class DataError(OnepassError, ValueError):
-    """Rows or labels that cannot be learned from; nothing was changed by them."""
+    """Rows or labels that cannot be learned from; nothing was changed by them.
+
+    The message stands alone; what is known about the place comes with it, in the words that a terminal shows.
+
+    >>> str(DataError("index 3 after 7", path="a.svm", line=2, column=7, text=b"1 7:1 3:\\x1b", remedy="sort"))
+    'a.svm:line 2, col 7: index 3 after 7. Line: "1 7:1 3:\\\\x1b". Fix: sort'
+    >>> str(DataError("no examples"))
+    'no examples'
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        text: bytes | str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.path, self.line, self.column, self.text, self.remedy = path, line, column, text, remedy
+
+    def __str__(self) -> str:
+        place = "" if self.path is None else printable(self.path)
+        if self.line is not None:
+            place += f"{':' if place else ''}line {self.line}"
+        if self.column is not None:
+            place += f", col {self.column}"
+        message = f"{place}: {self.args[0]}" if place else str(self.args[0])
+        if self.text is not None:
+            message += f'. Line: "{excerpt(self.text, self.column)}"'
+        if self.remedy is not None:
+            message += f". Fix: {self.remedy}"
+        return message
 
 
 class LimitError(OnepassError, MemoryError):
     """More memory would be needed than was allowed; the message has the number and the remedy."""
+
+
+class ModelError(OnepassError, ValueError):
+    """A model file that cannot be trusted; nothing of it was used."""
 
 
 class ConversionError(OnepassError, ValueError):
@@ -30,3 +71,22 @@ class ConversionError(OnepassError, ValueError):
 
 class StoppedError(OnepassError, RuntimeError):
     """The pass has reached its target and takes no more rows."""
+
+
+def printable(text: bytes | str) -> str:
+    """The text with everything that could move a cursor or change a colour escaped.
+
+    >>> printable(b"red \\x1b[31m, tab \\t, Latin-1 \\xe9")
+    'red \\\\x1b[31m, tab \\\\t, Latin-1 \\\\xe9'
+    """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
+
+
+def excerpt(text: bytes | str, column: int | None = None) -> str:
+    """At most 72 bytes of a line, around the column, with … where something was left out."""
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    start = 0 if column is None else max(0, min(column - 1 - _SHOWN // 2, len(raw) - _SHOWN))
+    shown = printable(raw[start : start + _SHOWN])
+    return f"{'…' if start else ''}{shown}{'…' if start + _SHOWN < len(raw) else ''}"

@@ -56,7 +56,7 @@ class Labels:
             codes = np.where(known[at] == given, order[at], -1)
         unknown = np.flatnonzero(codes < 0)
         if unknown.size:
-            row, label = int(unknown[0]), given[unknown[0]]
+            row, label = int(unknown[0]), _plain(given[unknown[0]])
             names = ", ".join(map(str, labels.classes))
             hint = "" if self.declared else " For more than two classes, declare them all in `classes`."
             raise DataError(f"y: label {label!r} in row {row} is not one of the known classes {names}.{hint}")
@@ -70,10 +70,12 @@ class Labels:
                 new &= given != label
             if not new.any():
                 break
-            classes.append(
-                given[int(np.argmax(new))].item() if hasattr(given[0], "item") else given[int(np.argmax(new))]
-            )
+            classes.append(_plain(given[int(np.argmax(new))]))
         return Labels(tuple(classes))
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if hasattr(label, "item") else label
 
 
 def _labels(y: Any, rows: int) -> Array:

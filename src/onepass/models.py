@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from onepass import model_files
 from onepass._jit import jit
 from onepass.errors import DataError
 from onepass.labels import Label
@@ -28,10 +31,24 @@ class LinearModel:
     classes: tuple[Label, ...]
     bias: float = 1.0
     radius: float | None = None
+    about: dict[str, Any] = field(
+        default_factory=dict
+    )  # learner, options, certificate, data: plain values, for reading
 
     @property
     def features(self) -> int:
         return len(self.weights) - 1
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model, atomically: see onepass.model_files."""
+        said = {"classes": list(self.classes), "bias": self.bias, "radius": self.radius, "about": self.about}
+        model_files.write(path, said, self.weights)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], max_bytes: int = 1 << 34) -> LinearModel:
+        """Read a model that `save` wrote; every size is checked before it is believed, and nothing is executed."""
+        said, weights = model_files.read(path, max_bytes)
+        return cls(weights, tuple(said["classes"]), float(said["bias"]), said["radius"], said["about"])
 
     def decision(self, X: Any) -> Floats:
         """Scores: one per row for two classes (positive: the second class), else one per row and class."""
@@ -64,19 +81,37 @@ class VotedModel:
 
     def decision(self, X: Any) -> Floats:
         """Votes as a share of all: for two classes second less first, else one share per class."""
-        rows = _within(X, self.width)
-        outputs = 1 if len(self.classes) == 2 else len(self.classes)
-        votes = np.zeros((count(rows[0]), outputs), dtype=np.int64)
-        for first, piece in _pieces(*rows, self.radius):
-            for i in range(count(piece)):
-                x = _dense_row(piece, i, self.width)
-                _vote(self.log, self.q, self.bias, x, votes[first + i], np.zeros(outputs))
-        shares = votes / max(1, int(self.q.sum()))
-        return shares[:, 0] if outputs == 1 else shares
+        shares = self.shares(X)
+        return shares[:, 1] - shares[:, 0] if len(self.classes) == 2 else shares
+
+    def shares(self, X: Any) -> Floats:
+        """The share of all votes that each class gets, (rows, classes); a score of exactly 0 is no vote."""
+        votes = np.zeros((count(accept(X)), len(self.classes)))
+        guesses = np.empty(self.q.size, dtype=np.int64)
+        for i, x in self._rows(X):
+            _guess(self.log, self.bias, x, len(self.classes), guesses)
+            votes[i] = np.bincount(guesses + 1, weights=self.q, minlength=len(self.classes) + 1)[1:]
+        return np.asarray(votes / max(1, int(self.q.sum())))
+
+    def member_errors(self, X: Any, y: Any) -> Floats:
+        """How often each hypothesis errs on rows X with labels y; a score of exactly 0 errs."""
+        names = list(self.classes)
+        errors = np.zeros(self.q.size, dtype=np.int64)
+        labels = np.asarray(y).tolist()
+        guesses = np.empty(self.q.size, dtype=np.int64)
+        for i, x in self._rows(X):
+            _guess(self.log, self.bias, x, len(names), guesses)
+            errors += guesses != names.index(labels[i])
+        return np.asarray(errors / max(1, len(labels)))
 
     def predict(self, X: Any) -> Array:
         """The label of every row."""
         return _named(self.decision(X), self.classes)
+
+    def _rows(self, X: Any) -> Iterator[tuple[int, Floats]]:
+        for first, piece in _pieces(*_within(X, self.width), self.radius):
+            for i in range(count(piece)):
+                yield first + i, _dense_row(piece, i, self.width)
 
 
 def _within(X: Any, features: int) -> tuple[AnyRows, bool]:
@@ -112,22 +147,23 @@ def _named(scores: Floats, classes: tuple[Label, ...]) -> Array:
 
 
 @jit
-def _vote(log: Log, q: Ints, bias: float, x: Floats, votes: Ints, scores: Floats) -> None:
-    """Add q_j to the class that hypothesis j predicts for x, for every j; a score of exactly 0 is no vote."""
-    for j in range(q.size):
-        if scores.size == 1:
-            votes[0] += q[j] * ((scores[0] > 0.0) - np.int64(scores[0] < 0.0))
-        elif j > 0:
-            votes[np.argmax(scores)] += q[j]
-        if j < q.size - 1:
+def _guess(log: Log, bias: float, x: Floats, classes: int, guesses: Ints) -> None:
+    """guesses[j] = the class that hypothesis j predicts for x; −1 where its score is exactly 0."""
+    scores = np.zeros(classes)  # two classes: only the second's
+    for j in range(guesses.size):
+        if classes == 2:
+            guesses[j] = 1 if scores[1] > 0.0 else (0 if scores[1] < 0.0 else -1)
+        else:
+            guesses[j] = np.argmax(scores) if scores.max() > scores.min() else -1
+        if j < guesses.size - 1:
             product = bias
             for p in range(np.uint64(log.indptr[j]), np.uint64(log.indptr[j + 1])):
                 product += x[np.uint32(log.indices[p])] * log.values[p]
             product *= log.a[j]
-            if scores.size == 1:
-                scores[0] += log.label[j] * product
+            if classes == 2:
+                scores[1] += log.label[j] * product
             else:
                 scores[log.label[j]] += product
                 scores[log.rival[j]] -= product
             if log.shift[j]:
-                scores[:] *= SHIFT
+                scores *= SHIFT

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from onepass.loop import RADIUS2, SCALE, head_of, learn, renew_norm
 from onepass.models import LinearModel, VotedModel
 from onepass.regret import Regret, regret
 from onepass.rows import (
+    LARGEST,
     AnyRows,
     Dense,
     Ints,
@@ -103,7 +104,7 @@ class Pass:
         check(conversion, delta, bound)
         if cutoffs not in ("grid", "all"):
             raise ValueError(f"cutoffs: 'grid' or 'all' expected, got {cutoffs!r}")
-        if not (radius is None or radius == "auto" or (_is_number(radius) and 0.0 < radius < math.inf)):  # type: ignore[operator]
+        if not (radius is None or radius == "auto" or (_is_number(radius) and 0.0 < radius < math.inf)):
             raise ValueError(f"radius: a positive number, 'auto' or None expected, got {radius!r}")
         _check_count("horizon", horizon, 1)
         _check_count("n_features", n_features, 1)
@@ -130,6 +131,10 @@ class Pass:
         self.rounds = 0  # rows learned from
         self.stopped = False
         self._labels = Labels.of(classes)
+        self._codes = {
+            label: self._labels.encode([label], 1)[1]
+            for label in (self._labels.classes if self._labels.declared else ())
+        }
         self._bias = 1.0 if fit_intercept else 0.0
         self._R = float(radius) if _is_number(radius) else None
         self._longest_row = 0.0  # for radius="auto"
@@ -144,13 +149,15 @@ class Pass:
         self._updates = 0
         self._order = order_state(self._labels.count)
         self._void: tuple[str, ...] = ()
+        self._assumed: tuple[str, ...] = ()
         self._watched: dict[str, Watchlist] = {}
         if penalised is not None:
             self._watched["penalised"] = Watchlist(penalised)
         if validation_fraction > 0.0:
             self._watched["validation"] = Watchlist("hypothesis")
-        if self._R is not None:
-            self._declare_radius(self._R)
+        self._plain = radius is None and not self._watched and stop_at is None  # a row goes straight to the learner
+        self._declare_radius(self._R)
+        self._widen(n_features or 0)
         certified_loss(self._trace(), loss)
 
     # --- feeding ------------------------------------------------------------------------------------------------------
@@ -179,34 +186,65 @@ class Pass:
                 self.restore(before)
             raise
 
+    def feed_one(self, X: Any, y: Any) -> bool:
+        """Feed one row without the cost of looking at it in general; False, and nothing done, if it is no such case.
+
+        One dense float64 row of the declared width with one declared label: everything else goes by `feed`.
+        """
+        if not (type(X) is np.ndarray and X.dtype == np.float64 and X.shape == (1, self.n_features) and len(y) == 1):
+            return False
+        if not (X.flags.c_contiguous and X.flags.writeable and self._plain) or self.stopped:
+            return False
+        label = y[0]
+        code = self._codes.get(label.item() if isinstance(label, np.generic) else label)
+        if code is None or not np.abs(X).max() <= LARGEST or self._next_border() == self.rounds + 1:
+            return False
+        self._hear(code)
+        self._advance(Dense(X), code)
+        return True
+
     def _read(self, rows: AnyRows, y: Ints) -> None:
-        """Rows as they come: what of them is learned from, and what is set aside."""
-        if self.order_alarm and self._labels.count <= len(self._order.seen):
-            listen(self._order, y)
-        start = self.rows
-        self.rows += len(y)
+        """Rows as they come, in stretches that end where something happens between two rows."""
         if self._R is None and self.radius == "auto":
-            first = min(len(y), AUTO_ROWS - start)
-            norms = np.zeros(first)
-            squared_norms(part(rows, 0, first), norms)
-            self._longest_row = max(self._longest_row, math.sqrt(norms.max(initial=0.0)))
-            if start + first < AUTO_ROWS:
-                return
+            first = min(len(y), AUTO_ROWS - self.rows)
+            self._measure(part(rows, 0, first), y[:first])
+            rows, y = part(rows, first, len(y)), y[first:]
+        if self._R is not None:
+            rows = onto_ball(rows, self._R)
+        held = held_out(self.seed, self.rows, len(y), self.validation_fraction)
+        learned = np.flatnonzero(~held) if held.any() else None  # places of the rows to learn, if not all
+        done = 0
+        while done < len(y) and not self.stopped:
+            ahead = self._next_border() - self.rounds
+            if learned is None:
+                stop = min(len(y), done + ahead)
+                stretch, labels = part(rows, done, stop), y[done:stop]
+            else:
+                behind = int(np.searchsorted(learned, done))
+                stop = int(learned[behind + ahead - 1]) + 1 if behind + ahead <= learned.size else len(y)
+                out, stretch, labels = held[done:stop], part(rows, done, stop), y[done:stop]
+                self._watch("validation", take(stretch, out), labels[out])
+                stretch, labels = take(stretch, ~out), labels[~out]
+            self._hear(y[done:stop])
+            if len(labels):
+                self._advance(stretch, labels)
+            done = stop
+
+    def _hear(self, y: Ints) -> None:
+        self.rows += len(y)
+        if self.order_alarm and self._labels.count <= self._order.seen.size:
+            listen(self._order, y)
+
+    def _measure(self, rows: AnyRows, y: Ints) -> None:
+        """radius="auto": the first rows only tell how long rows are."""
+        norms = np.zeros(len(y))
+        squared_norms(rows, norms)
+        self._longest_row = max(self._longest_row, math.sqrt(norms.max(initial=0.0)))
+        self._hear(y)
+        if self.rows >= AUTO_ROWS:
             if self._longest_row == 0.0:
                 raise DataError(f"radius='auto': the first {AUTO_ROWS} rows are all zero; give radius a number")
             self._declare_radius(self._longest_row)
-            rows, y, start = part(rows, first, len(y)), y[first:], start + first
-        if self._R is not None:
-            rows = onto_ball(rows, self._R)
-        if self.validation_fraction > 0.0:
-            held = held_out(self.seed, start, len(y), self.validation_fraction)
-            self._watch("validation", take(rows, held), y[held])
-            rows, y = take(rows, ~held), y[~held]
-        done = 0
-        while done < len(y) and not self.stopped:
-            stop = min(len(y), done + self._next_border() - self.rounds)
-            self._advance(part(rows, done, stop), y[done:stop])
-            done = stop
 
     def _next_border(self) -> int:
         """The next round at which something happens between two rows; fixed by the round alone."""
@@ -291,11 +329,10 @@ class Pass:
 
     # --- what the learner and the certificate read --------------------------------------------------------------------
 
-    def _declare_radius(self, radius: float) -> None:
+    def _declare_radius(self, radius: float | None) -> None:
         self._R = radius
-        reach = self._setting.reach
-        assert reach is not None
-        self._state[RADIUS2] = reach * reach
+        self._rule = self.learner.rule(self._setting)
+        self._state[RADIUS2] = (self._setting.reach or 0.0) ** 2
 
     @property
     def _outputs(self) -> int:
@@ -307,10 +344,6 @@ class Pass:
             return Setting(self.horizon, None)
         fan = 1.0 if self._outputs == 1 else 2.0
         return Setting(self.horizon, math.sqrt(fan * (self._R * self._R + self._bias)))
-
-    @property
-    def _rule(self) -> Any:
-        return self.learner.rule(self._setting)
 
     @property
     def _loss_bound(self) -> float | None:
@@ -325,6 +358,11 @@ class Pass:
         return self._labels.classes if self._labels.declared else tuple(sorted(self._labels.classes, key=_sortable))
 
     @property
+    def width(self) -> int:
+        """Features met, or declared."""
+        return len(self._weights) - 1
+
+    @property
     def mistakes(self) -> int:
         """Mistakes made on the way."""
         self._enter_tally()
@@ -334,6 +372,11 @@ class Pass:
         """Give no certificate from now on: something that it assumes is known to be false."""
         if reason not in self._void:
             self._void = (*self._void, reason)
+
+    def assume(self, text: str) -> None:
+        """Say one more thing in every certificate's list of assumptions."""
+        if text not in self._assumed:
+            self._assumed = (*self._assumed, text)
 
     def trace(self) -> Trace:
         """What the pass has left behind so far: a value that later feeding does not change."""
@@ -369,6 +412,7 @@ class Pass:
             columns=self._columns,
             frozen={kind: watched.snapshot() for kind, watched in self._watched.items()},
             void=void,
+            assumed=self._assumed,
         )
 
     def certificate(
@@ -403,12 +447,18 @@ class Pass:
                 raise ConversionError(f"{certificate.conversion} deploys one candidate: there is nothing to vote on")
             frozen = trace.frozen[certificate.conversion]
             weights = frozen.weights[frozen.number.tolist().index(value)]
-            return LinearModel(flip * weights, self.classes, self._bias, self._R)
+            return LinearModel(flip * weights, self.classes, self._bias, self._R, self._about(certificate))
         q = conversions.weights(trace, certificate.conversion, value)
         if how == "combine":
-            return LinearModel(flip * combine(trace, q), self.classes, self._bias, self._R)
+            return LinearModel(flip * combine(trace, q), self.classes, self._bias, self._R, self._about(certificate))
         log = trace.need_log("vote")
         return VotedModel(log._replace(a=flip * log.a), q, len(trace.last) - 1, self.classes, self._bias, self._R)
+
+    def _about(self, certificate: Certificate) -> dict[str, Any]:
+        """What a model file says of where the model comes from: plain values, and no clock."""
+        options = {name: getattr(self, name) for name in ("radius", "horizon", "fit_intercept", "cutoffs", "seed")}
+        told = {"rows": self.rows, "rounds": self.rounds, "updates": self._updates, "mistakes": self.mistakes}
+        return {"learner": repr(self.learner), "options": options, **told, "certificate": certificate.as_dict()}
 
     def regret(self, X: Any, y: Any, comparator: Any = None) -> Regret:
         """The regret on all the rows of the pass, fed again for their labels: see onepass.regret."""
@@ -422,6 +472,7 @@ class Pass:
 
     def state(self) -> dict[str, Any]:
         """All that changes while rows are fed, as a copy that `restore` takes."""
+        self._enter_tally()
         kept = {name: getattr(self, name) for name in _CHANGING}
         return copy.deepcopy({**kept, "_log": self._log.cut(), "_columns": self._columns})
 
@@ -429,7 +480,22 @@ class Pass:
         """Go on from where `state` was taken, in a pass with the same options."""
         for name, value in copy.deepcopy(state).items():
             setattr(self, name, value)
+        self._rule = self.learner.rule(self._setting)
         self._widen(len(self._weights) - 1)
+
+    def without_rows(self) -> Pass:
+        """This pass with its update rows folded into columns, to be stored; with its rows, where columns have no room.
+
+        It shares arrays with this one: store it or let it go before the next row.
+        """
+        twin = copy.copy(self)
+        twin._log = self._log.cut()
+        try:
+            twin._compact()
+        except LimitError:
+            return self
+        twin._log = empty_log()
+        return twin
 
 
 _CHANGING = (
@@ -449,6 +515,7 @@ _CHANGING = (
     "_updates",
     "_order",
     "_void",
+    "_assumed",
     "_watched",
 )
 
@@ -458,6 +525,8 @@ def held_out(seed: int, start: int, rows: int, fraction: float) -> Any:
 
     The hash is splitmix64: every bit of the row's number reaches every bit of the result.
     """
+    if fraction == 0.0:
+        return np.zeros(rows, dtype=bool)
     with np.errstate(over="ignore"):
         z = np.arange(start, start + rows, dtype=np.uint64) + np.uint64(seed) * np.uint64(0xD1342543DE82EF95)
         z = (z + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -467,7 +536,7 @@ def held_out(seed: int, start: int, rows: int, fraction: float) -> Any:
     return z < np.uint64(int(fraction * 2**64))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 

@@ -365,11 +365,13 @@ def _bad_index(rows: Rows, first: int, last: int, limit: int) -> None:
 
 def _bad_value(rows: AnyRows, first: int, last: int) -> None:
     if isinstance(rows, Dense):
-        row, feature = (int(part[0]) for part in np.nonzero(~(np.abs(rows.values[first:last]) <= LARGEST)))
+        row, feature = (
+            int(part[0]) for part in np.nonzero(~(np.abs(rows.values[first:last].astype(np.float64)) <= LARGEST))
+        )
         row, value = row + first, rows.values[row + first, feature]
     else:
         start, end = int(rows.indptr[first]), int(rows.indptr[last])
-        at = start + int(np.flatnonzero(~(np.abs(rows.values[start:end]) <= LARGEST))[0])
+        at = start + int(np.flatnonzero(~(np.abs(rows.values[start:end].astype(np.float64)) <= LARGEST))[0])
         row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
         feature, value = int(rows.indices[at]), rows.values[at]
     what = "too large to be squared: rescale this feature" if np.isfinite(value) else "not a finite number"

@@ -8,7 +8,15 @@ import sys
 
 import click
 
-COMMANDS: dict[str, str] = {  # name → one line of help; the command lives in onepass.cli.<name>
+# name → one line of help; the command lives in onepass.cli.<name>
+COMMANDS = {
+    "train": "Learn from files in one pass; print the certificate, write the model.",
+    "predict": "Predict the labels of new rows with a saved model.",
+    "compare": "Show every conversion of one pass side by side.",
+    "check": "Read files from end to end and tell what is there.",
+    "inspect": "Show what a model file says of itself.",
+    "warmup": "Compile every kernel now.",
+    "demo": "Train on 100,000 drawn documents; see certified and true risk side by side.",
     "lab": "On-line learning of dichotomies, simulated beside its theory.",
 }
 

@@ -5,29 +5,22 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
-from onepass.errors import DataError, OnepassError
+from onepass.errors import DataError, ModelError, OnepassError
 
 SCHEMA = 1  # version of the objects that --json prints
 
 
 def exit_code(error: OnepassError) -> int:
-    """3 for bad data, 1 for the rest. (0 is success, 2 wrong usage.)"""
-    return 3 if isinstance(error, DataError) else 1
+    """3 for bad data, 4 for a bad model file, 1 for the rest. (0 is success, 2 wrong usage.)"""
+    return 3 if isinstance(error, DataError) else 4 if isinstance(error, ModelError) else 1
 
 
 def options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,8 +29,57 @@ def options(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("-q", "--quiet", is_flag=True, help="Say nothing but the result and errors.")(function)
 
 
-def console() -> Console:
+@dataclass
+class Say:
+    """How a long command talks."""
+
+    as_json: bool = False
+    as_jsonl: bool = False
+    quiet: bool = False
+    log_every: float = 10.0
+
+    @property
+    def terminal(self) -> bool:
+        """Whether a bar may be drawn."""
+        return not self.quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+    def aside(self, text: str) -> None:
+        """Something worth knowing, on stderr."""
+        if not self.quiet:
+            click.echo(text, err=True)
+
+    def result(self, result: dict[str, Any], text: Callable[[], str]) -> None:
+        """The result, on stdout."""
+        if self.as_json or self.as_jsonl:
+            print_json(({"event": "result"} if self.as_jsonl else {}) | result)
+        else:
+            click.echo(text())
+
+
+def talking(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands that take long: --json, --jsonl, -q, --log-every; the command gets `say`."""
+
+    @click.pass_context
+    def command(
+        context: click.Context, as_json: bool, as_jsonl: bool, quiet: bool, log_every: float, **rest: Any
+    ) -> Any:
+        return context.invoke(function, say=Say(as_json, as_jsonl, quiet, log_every), **rest)
+
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__click_params__ = list(getattr(function, "__click_params__", []))  # type: ignore[attr-defined]
+    wrapped: Callable[..., Any] = options(command)
+    wrapped = click.option(
+        "--jsonl", "as_jsonl", is_flag=True, help="Print progress events and the result as JSON lines."
+    )(wrapped)
+    return click.option(
+        "--log-every", type=click.FloatRange(0.01), default=10.0, help="Seconds between lines without a terminal."
+    )(wrapped)
+
+
+def console() -> Any:
     """A console on stdout that honours NO_COLOR, FORCE_COLOR and TERM=dumb."""
+    from rich.console import Console
+
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
@@ -46,15 +88,62 @@ def print_json(result: dict[str, Any]) -> None:
     click.echo(json.dumps({"schema": SCHEMA, **result}, ensure_ascii=False))
 
 
+Tick = Callable[[int, Callable[[], str], Callable[[], dict[str, Any]]], None]
+
+
+@contextmanager
+def bar(total: int | None, say: Say) -> Iterator[Tick]:
+    """A bar over bytes on stderr while the block runs; a spinner if their number is unknown; lines without a terminal.
+
+    Call the yielded function as often as you like, with the bytes done, a note, and facts for machines: it shows them
+    ten times a second, or every `log_every` seconds where there is no terminal.
+    """
+    start = last = time.perf_counter()
+
+    def line(done: int, note: Callable[[], str], facts: Callable[[], dict[str, Any]]) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        if now - last < say.log_every:
+            return
+        last = now
+        if say.as_jsonl:
+            print_json({"event": "progress", "seconds": round(now - start, 3), **facts()})
+        else:
+            say.aside((f"{done / total:4.0%}  " if total else "") + note())
+
+    if not say.terminal or say.as_jsonl:
+        yield line
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    known = (BarColumn(bar_width=12), TaskProgressColumn(), TimeRemainingColumn(compact=True)) if total else ()
+    with Progress(
+        SpinnerColumn(), *known, TextColumn("{task.fields[note]}"), console=Console(stderr=True), transient=True
+    ) as shown:
+        task = shown.add_task("", total=total, note="")
+
+        def draw(done: int, note: Callable[[], str], facts: Callable[[], dict[str, Any]]) -> None:
+            nonlocal last
+            if time.perf_counter() - last > 0.1:
+                last = time.perf_counter()
+                shown.update(task, completed=done, note=note())
+
+        yield draw
+
+
 @contextmanager
 def progress(description: str, total: int | None, quiet: bool) -> Iterator[Callable[..., None]]:
     """A bar on stderr while the block runs; call the yielded function with (done) or (done, note="...").
 
     Without a terminal there is no bar; without a total there is a spinner and no invented end.
     """
-    if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if not Say(quiet=quiet).terminal:
         yield lambda done, note="": None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
     end = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) if total else (TextColumn("{task.completed:,}"),)
     bar = Progress(
         SpinnerColumn(),

@@ -206,6 +206,8 @@ class Columns:
         columns = columns._roomier(survival, int(columns.fold.record[FEATURES]))
         fold = columns.fold
         _settle(fold)
+        if survival == 0:
+            return columns
         column = int(fold.lower[floor_index(survival)])
         part = (survival - fold.kappa[column]) / (fold.kappa[column + 1] - fold.kappa[column])
         for c, share in ((column, 1.0 - part), (column + 1, part)):

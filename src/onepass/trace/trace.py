@@ -72,6 +72,7 @@ class Trace:
     columns: Columns | None
     frozen: dict[str, Candidates] = field(default_factory=dict)  # by conversion
     void: tuple[str, ...] = ()  # reasons why no certificate may be given
+    assumed: tuple[str, ...] = ()  # what certificates must say beyond their own assumptions
     pocket: Survivor | None = None  # the longest survivor, where neither log nor columns tell (merged traces)
 
     @property
@@ -193,6 +194,7 @@ def merge(traces: Sequence[Trace]) -> Trace:
         log=None,
         columns=columns,
         void=tuple(dict.fromkeys(reason for part in parts for reason in part.void)),
+        assumed=tuple(dict.fromkeys(text for part in parts for text in part.assumed)),
         pocket=pocket._replace(part=where),
     )
 

@@ -1,0 +1,102 @@
+"""One pass over 300,000 sparse rows, its cutoff average and certificate, against scikit-learn's averaged Perceptron.
+
+    python benchmarks/one_pass.py [--rows 300000] [--noise 0.02]
+
+Same arrays for all, every figure the best of several repetitions in one run. "Bare read" is NumPy summing the two
+arrays that hold the rows: no pass can be faster than that by much.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import scipy.sparse
+from sklearn.linear_model import SGDClassifier
+
+from onepass import Pass
+
+
+def rows(n: int, features: int, draws: int, noise: float, seed: int = 0):
+    """Rows of a Zipf vocabulary, labelled by a random teacher; `noise` of the labels are drawn anew."""
+    rng = np.random.default_rng(seed)
+    cumulated = np.cumsum(1.0 / np.arange(1, features + 1) ** 1.05)
+    words = np.searchsorted(cumulated / cumulated[-1], rng.random((n, draws))).astype(np.int32)
+    words.sort(axis=1)
+    new = np.ones(words.shape, dtype=bool)
+    new[:, 1:] = words[:, 1:] != words[:, :-1]
+    indptr = np.concatenate([[0], np.cumsum(new.sum(axis=1))]).astype(np.int32)
+    X = scipy.sparse.csr_array((rng.random(int(indptr[-1])), words[new], indptr), shape=(n, features))
+    y = np.where(X @ rng.normal(size=features) > 0, 1, -1)
+    return X, np.where(rng.random(n) < noise, rng.choice([-1, 1], size=n), y)
+
+
+def best(call, times: int = 7) -> float:
+    spent = []
+    for _ in range(times):
+        start = time.perf_counter()
+        call()
+        spent.append(time.perf_counter() - start)
+    return min(spent)
+
+
+def first_call(cache: str) -> float:
+    """Seconds of a first pass in a fresh process, imports not counted."""
+    code = (
+        "import time, numpy as np, scipy.sparse\n"
+        "from onepass import Pass\n"
+        "Pass\n"
+        "X = scipy.sparse.random_array((1000, 50), density=0.2, format='csr', rng=np.random.default_rng(0))\n"
+        "start = time.perf_counter()\n"
+        "run = Pass(); run.feed(X, np.arange(1000) % 3 == 0); run.certificate(); run.model()\n"
+        "print(time.perf_counter() - start)"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+    return float(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rows", type=int, default=300_000)
+    options.add_argument("--features", type=int, default=200_000)
+    options.add_argument("--draws", type=int, default=145, help="words drawn per row; about 106 of them differ")
+    options.add_argument("--noise", type=float, default=0.02)
+    args = options.parse_args()
+    X, y = rows(args.rows, args.features, args.draws, args.noise)
+    print(f"{args.rows:,} rows × {args.features:,} features, {X.nnz / args.rows:.0f} non-zeros a row, float64")
+    kept: dict[str, Pass] = {}
+
+    def learn() -> None:
+        kept["run"] = Pass()
+        kept["run"].feed(X, y)
+
+    def convert() -> None:
+        kept["run"].certificate()
+        kept["run"].model()
+
+    learn(), convert()
+    read = best(lambda: (X.indices.sum(), X.data.sum()))
+    one = best(learn)
+    conversion = best(convert)
+    sgd = SGDClassifier(loss="perceptron", average=True, max_iter=1, tol=None, shuffle=False)
+    peer = best(lambda: sgd.fit(X, y))
+    updates = kept["run"].trace().updates
+    print(f"updates                           {updates / args.rows:8.1%} of the rows")
+    print(f"bare read of the arrays           {read:8.3f} s")
+    print(f"pass (checks included)            {one:8.3f} s   {one / read:5.2f} × the bare read")
+    print(f"cutoff average and certificate    {conversion:8.3f} s   {conversion / one:5.1%} of the pass")
+    print(
+        f"scikit-learn, averaged Perceptron {peer:8.3f} s   {peer / (one + conversion):5.2f} × as long as all of that"
+    )
+    with tempfile.TemporaryDirectory() as cache:
+        print(f"first call, nothing compiled      {first_call(cache):8.3f} s")
+        print(f"first call, kernels from cache    {first_call(cache):8.3f} s")
+
+
+if __name__ == "__main__":
+    main()

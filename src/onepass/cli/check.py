@@ -1,0 +1,114 @@
+"""`onepass check`: is this file what it should be, before an hour is spent on it?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import click
+import numpy as np
+
+from onepass.cli import reading as reader
+from onepass.cli import terminal
+
+SHOWN = 5  # bad lines
+
+
+@click.command("check")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@reader.options
+@terminal.talking
+def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) -> None:
+    """Read FILE... from end to end and tell what is there: labels, width, density, bad lines, telling order.
+
+    Bad lines of svmlight, Vowpal Wabbit and JSONL files are counted and shown; in other formats the first one ends the
+    check. Exit code 3 if there is one.
+
+    \b
+    Examples:
+      onepass check data.svm.gz
+      onepass check table.csv --target class
+    """
+    from onepass.alarms import listen, order_reason, order_state
+    from onepass.errors import printable
+    from onepass.rows import Dense, count
+
+    bad: list[str] = []
+    more: dict[str, Any] = {}
+    line_format = reading["format"] in (None, "svmlight", "vw", "jsonl")
+    if line_format:
+        reading = reading | {"on_error": "skip"}
+        more["quarantine"] = lambda text: bad.append(printable(text.rstrip(b"\n"))) if len(bad) < SHOWN else None
+    labels: Counter[Any] = Counter()
+    order, codes = order_state(2), dict[Any, int]()
+    rows = values = width = 0
+    with _opened(paths, reading, more) as stream:
+        with terminal.bar(stream.total_bytes, say) as tick:
+            for chunk in stream:
+                rows += count(chunk.rows)
+                if isinstance(chunk.rows, Dense):
+                    width, values = (
+                        max(width, chunk.rows.values.shape[1]),
+                        values + int(np.count_nonzero(chunk.rows.values)),
+                    )
+                else:
+                    width, values = (
+                        max(width, int(chunk.rows.indices.max(initial=-1)) + 1),
+                        values + chunk.rows.values.size,
+                    )
+                if chunk.labels is not None:
+                    labels.update(chunk.labels.tolist())
+                    for label in chunk.labels.tolist():
+                        codes.setdefault(label, -1 if not codes else 1)
+                    listen(order, np.array([codes[label] for label in chunk.labels.tolist()]))
+                tick(stream.consumed, lambda n=rows: f"{n:,} rows", lambda n=rows: {"rows": n})
+        notes = [
+            *stream.notes,
+            *filter(None, [reader.twins(stream), order_reason(order) if len(labels) == 2 else None]),
+        ]
+    shown = {reader.label_text(label): n for label, n in sorted(labels.items(), key=lambda pair: str(pair[0]))}
+    result = {
+        "command": "check",
+        "format": stream.format,
+        "compression": stream.compression,
+        "rows": rows,
+        "features": width,
+        "values": values,
+        "labels": shown,
+        "bad": stream.skipped,
+        "bad_lines": bad,
+        "notes": notes,
+    }
+    say.result(result, lambda: _text(result))
+    if stream.skipped:
+        raise SystemExit(3)
+
+
+def _opened(paths: tuple[str, ...], reading: dict[str, Any], more: dict[str, Any]) -> Any:
+    """A stream that counts bad lines where its format can, and stops at them where it cannot."""
+    from onepass.io import open_stream
+
+    given = reader.said(reading)
+    if reading["on_error"] == "skip":
+        try:
+            return open_stream(list(paths), on_error="skip", **more, **given)
+        except ValueError as error:
+            if "on_error" not in str(error):
+                raise
+        except OSError as error:
+            raise click.UsageError(f"{error.filename}: {error.strerror}") from None
+    return open_stream(list(paths), **given)
+
+
+def _text(result: dict[str, Any]) -> str:
+    density = result["values"] / max(1, result["rows"] * result["features"])
+    labels = ", ".join(f"{label} ({n:,})" for label, n in list(result["labels"].items())[:20])
+    lines = [
+        f"{result['format']}, compression {result['compression']}",
+        f"{result['rows']:,} rows, {result['features']:,} features, {density:.3%} of the values are not zero",
+        f"labels: {labels}",
+        f"bad lines: {result['bad']:,}",
+        *(f"  {line[:100]}" for line in result["bad_lines"]),
+        *(f"note: {note}" for note in result["notes"] if not note.startswith("labels: ")),
+    ]
+    return "\n".join(lines)

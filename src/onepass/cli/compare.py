@@ -1,0 +1,121 @@
+"""`onepass compare`: every conversion of one pass, side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+from onepass.cli import learning as learner
+from onepass.cli import reading as reader
+from onepass.cli import terminal
+
+
+@click.command("compare")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.option("--test", "tests", multiple=True, metavar="FILE", help="Measure the loss here too; may be repeated.")
+@click.option(
+    "--validation-fraction", type=float, default=0.1, show_default=True, help="Rows kept out, for validation."
+)
+@learner.options
+@reader.options
+@terminal.talking
+def command(
+    paths: tuple[str, ...],
+    tests: tuple[str, ...],
+    validation_fraction: float,
+    learning: dict[str, Any],
+    reading: dict[str, Any],
+    say: terminal.Say,
+) -> None:
+    """Learn from FILE... once, and show what every conversion makes of it.
+
+    The certificates are claimed together, so each is given at DELTA divided by their number.
+
+    \b
+    Examples:
+      onepass compare data.svm
+      onepass compare train.svm --test test.svm --learner margin --radius 1
+    """
+    run = learner.make(learning, penalised="average", validation_fraction=validation_fraction)
+    with reader.opened(paths, reading) as stream:
+        feeding = learner.feed(run, stream, reading["max_bad"], say)
+    if feeding.interrupted:
+        raise SystemExit(130)
+    names = [name for name in learner.CONVERSIONS if name != "validation" or validation_fraction]
+    found = [_line(run, name, learning["delta"] / len(names)) for name in names]
+    if tests:
+        _test(run, found, tests, reading)
+    result = {"command": "compare", "rows": run.rows, "mistakes": run.mistakes, "delta": learning["delta"]}
+    say.result(result | {"conversions": found}, lambda: _table(found, learning["delta"], bool(tests)))
+
+
+def _line(run: Any, conversion: str, delta: float) -> dict[str, Any]:
+    """What a conversion certifies, or why it cannot."""
+    from onepass.errors import ConversionError
+
+    try:
+        certificate = run.certificate(conversion, delta=delta)
+    except ConversionError as error:
+        return {"conversion": conversion, "refused": str(error)}
+    return {"conversion": conversion, "informative": certificate.informative, **certificate.as_dict()}
+
+
+def _test(run: Any, found: list[dict[str, Any]], tests: tuple[str, ...], reading: dict[str, Any]) -> None:
+    """Add the test error of every conversion, and its hinge loss where that was certified."""
+    lines = [line for line in found if "refused" not in line]
+    models = [run.model(line["conversion"]) for line in lines]
+    wrong, hinge, rows = np.zeros(len(models)), np.zeros(len(models)), 0
+    with reader.opened(tests, reading) as stream:
+        for chunk in stream:
+            codes = _codes(run.classes, chunk.labels)
+            for i, model in enumerate(models):
+                margin = _margins(model.decision(chunk.rows), codes)
+                wrong[i] += (margin <= 0).sum()
+                hinge[i] += np.maximum(0.0, 1.0 - margin).sum()
+            rows += len(codes)
+    for i, line in enumerate(lines):
+        line["test_error"] = wrong[i] / rows
+        if line["loss"] == "hinge":
+            line["test_hinge"] = hinge[i] / rows
+
+
+def _codes(classes: tuple[Any, ...], labels: Any) -> Any:
+    from onepass.labels import Labels
+
+    _, codes = Labels(classes, declared=True).encode(labels, len(labels))
+    return (codes + 1) // 2 if len(classes) == 2 else codes
+
+
+def _margins(decision: Any, codes: Any) -> Any:
+    """y·score, or the true class's score less the best other's."""
+    if decision.ndim == 1:
+        return (2 * codes - 1) * decision
+    own = decision[np.arange(len(codes)), codes].copy()
+    decision[np.arange(len(codes)), codes] = -np.inf
+    return own - decision.max(axis=1)
+
+
+def _table(found: list[dict[str, Any]], delta: float, tested: bool) -> str:
+    from onepass.certificates import round_up
+
+    lines = [
+        f"{'conversion':12s} {'certified':>11s}  {'of':14s}"
+        + (f" {'test error':>10s} {'test hinge':>10s}" if tested else "")
+    ]
+    for line in found:
+        if "refused" in line:
+            lines.append(f"{line['conversion']:12s} {'–':>11s}  {line['refused']}")
+            continue
+        risk = "withheld" if line["withheld"] else round_up(line["risk"]) if line["informative"] else "nothing yet"
+        of = f"{'0-1' if line['loss'] == 'zero_one' else 'hinge'}, {line['covers']}"
+        test = (
+            f" {line['test_error']:10.4f}" + (f" {line['test_hinge']:10.4f}" if "test_hinge" in line else "")
+            if tested
+            else ""
+        )
+        lines.append(f"{line['conversion']:12s} {risk:>11s}  {of:14s}{test}")
+    lines.append(f"With probability {100 * (1 - delta):g} % all certified numbers hold together.")
+    withheld = {line["withheld"] for line in found if line.get("withheld")}
+    return "\n".join(lines + [f"No certificate: {reason}" for reason in sorted(withheld)])

@@ -1,0 +1,163 @@
+"""`onepass demo`: one pass, every conversion, every certificate, and the truth beside them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+import numpy as np
+
+from onepass.cli import terminal
+
+FRESH = 20_000  # documents on which the true risk is measured
+WITNESSES = 2_000  # documents on which every single hypothesis is judged
+PAIR = ("CCAT", "MCAT")
+SCALE = 4.0  # rows for the margin learner, whose weights stay in the unit ball, are scaled up to reach a margin of 1
+CONVERSIONS = ("cutoff", "average", "suffix", "last", "longest", "penalised", "validation")
+
+
+@click.command("demo", short_help="Train on 100,000 drawn documents; see certified and true risk side by side.")
+@click.option("--documents", default=100_000, show_default=True, help="Newswire documents to train on.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the newswire.")
+@click.option("--delta", default=0.05, show_default=True, help="All certificates together fail at most this often.")
+@terminal.options
+def command(documents: int, seed: int, delta: float, as_json: bool, quiet: bool) -> None:
+    """Learn from a newswire that is drawn on the spot, and compare what is certified with what is true.
+
+    \b
+    Examples:
+      onepass demo
+      onepass demo --documents 20000 --seed 7
+      onepass demo --json | python -m json.tool
+    """
+    if documents < 1 or not 0 < delta < 1:
+        raise click.UsageError("--documents must be at least 1, and --delta between 0 and 1")
+    wire = newswire(documents, seed, delta, quiet)
+    hand = digits(delta)
+    if as_json:
+        terminal.print_json({"newswire": wire, "digits": hand})
+        return
+    show(f"Newswire: {documents:,} documents, {PAIR[0]} or {PAIR[1]}; true risk on {FRESH:,} fresh ones", wire, delta)
+    show("Digits: 1,297 images of ten digits; true risk on the other 500", hand, delta)
+    terminal.console().print(NEXT, markup=False)
+
+
+NEXT = """A certificate costs no hold-out set: it comes from the mistakes made on the way. In your own code:
+
+    from onepass import OnePassClassifier
+    clf = OnePassClassifier("margin", radius=1.0).fit(X, y)
+    print(clf.certificate_)
+
+Next: onepass --help, and the README."""
+
+
+def newswire(documents: int, seed: int, delta: float, quiet: bool) -> list[dict[str, Any]]:
+    """One line per learner and conversion."""
+    from onepass.datasets import Newswire
+    from onepass.passes import Pass
+
+    wire = Newswire(seed)
+    start = time.perf_counter()
+    watch: dict[str, Any] = {"penalised": "average", "validation_fraction": 0.1}
+    perceptron, margin = Pass(classes=PAIR, **watch), Pass("margin", classes=PAIR, radius=16.0 * SCALE, **watch)
+    with terminal.progress("learning (the first time also compiling)", documents, quiet) as tick:
+        done = 0
+        for X, y in wire.stream(documents, PAIR):
+            perceptron.feed(X, y)
+            margin.feed(SCALE * X, y)
+            done += len(y)
+            tick(done, note=f"risk ≤ {perceptron.certificate('penalised').risk:.3f}")
+    if not quiet:
+        rate = 2 * documents / (time.perf_counter() - start)
+        click.echo(f"{rate:,.0f} documents a second, drawing them included", err=True)
+    fresh = wire.documents(documents, documents + FRESH, PAIR)
+    few = wire.documents(documents, documents + WITNESSES, PAIR)
+    with terminal.progress("measuring the truth", None, quiet):
+        scaled = SCALE * fresh[0], fresh[1]
+        return lines("perceptron", perceptron, delta / 14, fresh, few) + lines(
+            "margin", margin, delta / 14, scaled, few
+        )
+
+
+def digits(delta: float) -> list[dict[str, Any]]:
+    """The same for several classes."""
+    from onepass.datasets import digits
+    from onepass.passes import Pass
+
+    X, y = digits()
+    found = []
+    for name, scale, radius in (("perceptron", 1.0, None), ("margin", SCALE, 5.0 * SCALE)):
+        run = Pass(name, classes=range(10), penalised="average", validation_fraction=0.1, radius=radius)
+        run.feed(scale * X[:1297], y[:1297])
+        fresh = scale * X[1297:], y[1297:]
+        found += lines(name, run, delta / 14, fresh, fresh)
+    return found
+
+
+def lines(name: str, run: Any, delta: float, fresh: tuple[Any, Any], few: tuple[Any, Any]) -> list[dict[str, Any]]:
+    """What each conversion of a run certifies, and the true value of just that."""
+    from onepass import conversions
+
+    trace = run.trace()
+    found, judged = [], None
+    for conversion in CONVERSIONS:
+        certificate = run.certificate(conversion, delta=delta)
+        model = run.model(conversion)
+        wrong = float((model.predict(fresh[0]) != fresh[1]).mean())
+        if certificate.covers == "members":
+            if judged is None:  # every hypothesis on its own: the dearest number here
+                judged = run.model("average", how="vote").member_errors(*few)
+            q = conversions.weights(trace, conversion, certificate.k or 0)
+            true = float(q @ judged / q.sum())
+        else:
+            true = wrong if certificate.loss == "zero_one" else hinge(model, *fresh)
+        found.append(
+            {
+                "learner": name,
+                "conversion": conversion,
+                "loss": certificate.loss,
+                "covers": certificate.covers,
+                "risk": certificate.risk,
+                "informative": certificate.informative,
+                "true": true,
+                "test_error": wrong,
+                "k": certificate.k,
+            }
+        )
+    return found
+
+
+def hinge(model: Any, X: Any, y: Any) -> float:
+    """The average hinge loss on fresh rows."""
+    scores = model.decision(X)
+    codes = np.array([model.classes.index(label) for label in np.asarray(y).tolist()])
+    if scores.ndim == 1:
+        return float(np.maximum(0.0, 1.0 - (2 * codes - 1) * scores).mean())
+    own = scores[np.arange(len(codes)), codes]
+    scores[np.arange(len(codes)), codes] = -np.inf
+    return float(np.maximum(0.0, 1.0 - own + scores.max(axis=1)).mean())
+
+
+def show(title: str, found: list[dict[str, Any]], delta: float) -> None:
+    """The table on stdout."""
+    from rich.table import Table
+
+    from onepass.certificates import round_up
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, title_style="bold")
+    for column in ("learner", "conversion", "certified", "of", "true", "test error"):
+        table.add_column(column, justify="right" if column in ("certified", "true", "test error") else "left")
+    for line in found:
+        table.add_row(
+            line["learner"],
+            line["conversion"],
+            round_up(line["risk"]) if line["informative"] else "nothing yet",
+            f"{'0-1' if line['loss'] == 'zero_one' else 'hinge'}, {line['covers']}",
+            f"{line['true']:.4f}",
+            f"{line['test_error']:.4f}",
+        )
+    out = terminal.console()
+    out.print(table)
+    confidence = f"With probability {100 * (1 - delta):g} %"
+    out.print(f"{confidence} every certified number above is at least the true one, all together.\n", markup=False)

@@ -1,0 +1,211 @@
+"""Options of the commands that learn, the pass they make, and feeding it a stream under a progress bar."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from onepass.cli import reading as reader
+from onepass.cli import terminal
+
+if TYPE_CHECKING:
+    from onepass.io import Stream
+    from onepass.passes import Pass
+
+LEARNERS = ("perceptron", "margin", "margin-sphere", "pa", "pa2")
+CONVERSIONS = ("cutoff", "average", "last", "longest", "suffix", "penalised", "validation")
+
+
+class Radius(click.ParamType):  # type: ignore[type-arg]
+    """A positive number, or "auto"."""
+
+    name = "R|auto"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value is None or value == "auto":
+            return value
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor auto", param, ctx)
+
+
+class Size(click.ParamType):  # type: ignore[type-arg]
+    """Bytes, with units: 500MB, 4GB."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if isinstance(value, int):
+            return value
+        units = {"KB": 10, "MB": 20, "GB": 30, "K": 10, "M": 20, "G": 30, "B": 0, "": 0}
+        number = str(value).upper().rstrip("KMGB")
+        unit = str(value).upper()[len(number) :]
+        try:
+            return int(float(number) * (1 << units[unit]))
+        except (KeyError, ValueError):
+            self.fail(f"{value!r} is not a size such as 500MB", param, ctx)
+
+
+_OPTIONS = (
+    click.option(
+        "--learner", type=click.Choice(LEARNERS), default="perceptron", show_default=True, help="Online learner."
+    ),
+    click.option("--classes", help="All labels, separated by commas; needed for more than two."),
+    click.option(
+        "--bound", type=click.Choice(["betting", "dekel2008"]), default="betting", show_default=True, help="Theorem."
+    ),
+    click.option(
+        "--delta", type=float, default=0.05, show_default=True, help="The certificate fails at most this often."
+    ),
+    click.option(
+        "--loss", type=click.Choice(["zero_one", "hinge"]), help="Loss to certify.  [default: hinge if bounded]"
+    ),
+    click.option("--radius", type=Radius(), help="Scale rows onto the ball of this radius; needed for the hinge loss."),
+    click.option("--horizon", type=click.IntRange(1), help="Number of rows, if known beforehand."),
+    click.option(
+        "--cutoffs", type=click.Choice(["grid", "all"]), default="grid", show_default=True, help="Cutoffs tried."
+    ),
+    click.option("--no-intercept", is_flag=True, help="Without a constant feature."),
+    click.option("--max-trace-memory", type=Size(), default="256MB", show_default=True, help="Update rows kept."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Chooses the rows of --validation-fraction."),
+)
+_NAMES = (
+    "learner",
+    "classes",
+    "bound",
+    "delta",
+    "loss",
+    "radius",
+    "horizon",
+    "cutoffs",
+    "no_intercept",
+    "max_trace_memory",
+    "seed",
+)
+
+
+def options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The learning options; the command gets them as one dict `learning`, in the names of `Pass`."""
+
+    @click.pass_context
+    def command(context: click.Context, /, **given: Any) -> Any:
+        learning = {name: given.pop(name) for name in _NAMES}
+        learning["fit_intercept"] = not learning.pop("no_intercept")
+        if learning["classes"] is not None:
+            learning["classes"] = [_label(text) for text in learning["classes"].split(",")]
+        return context.invoke(function, learning=learning, **given)
+
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__click_params__ = list(getattr(function, "__click_params__", []))  # type: ignore[attr-defined]
+    wrapped: Callable[..., Any] = command
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def _label(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def make(learning: dict[str, Any], **more: Any) -> Pass:
+    """The pass; wrong options become a usage error."""
+    from onepass.errors import ConversionError
+    from onepass.passes import Pass
+
+    try:
+        return Pass(**learning, **more)
+    except (ValueError, TypeError, ConversionError) as error:
+        raise click.UsageError(str(error)) from None
+
+
+class Feeding:
+    """What happened while a stream was fed to a pass."""
+
+    def __init__(self, run: Pass, stream: Stream) -> None:
+        self.run, self.stream = run, stream
+        self.start = time.perf_counter()
+        self.interrupted = False
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.start
+
+    def facts(self) -> dict[str, Any]:
+        """For a progress event or a summary."""
+        certificate = self.run.certificate()
+        return {
+            "rows": self.run.rows,
+            "rounds": self.run.rounds,
+            "mistakes": self.run.mistakes,
+            "bytes": self.stream.consumed,
+            "risk": None if certificate.withheld else certificate.risk,
+        }
+
+    def note(self) -> str:
+        """The right end of the bar."""
+        certificate = self.run.certificate()
+        risk = "no certificate" if certificate.withheld else f"risk ≤ {certificate.risk:.3f}"
+        rate = self.stream.consumed / max(self.seconds, 1e-9) / 1e6
+        return (
+            f"{self.run.rows:,} rows  {rate:.0f} MB/s  {self.run.mistakes:,} mistakes  {risk}  {peak_memory():.0f} MB"
+        )
+
+
+def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say) -> Feeding:
+    """Feed the whole stream; Ctrl-C ends it after the chunk at hand."""
+    feeding = Feeding(run, stream)
+    try:
+        with terminal.bar(stream.total_bytes, say) as tick:
+            for rows, labels, origin in stream:
+                _feed(run, rows, labels, origin)
+                reader.check_bad(stream, max_bad)
+                tick(stream.consumed, feeding.note, feeding.facts)
+                if run.stopped:
+                    break
+    except KeyboardInterrupt:
+        feeding.interrupted = True
+    _judge(run, stream)
+    return feeding
+
+
+def _feed(run: Pass, rows: Any, labels: Any, origin: Any) -> None:
+    from onepass.errors import DataError
+
+    if labels is None:
+        raise DataError("no labels to learn from", path=origin.path, remedy="--target names the label's column")
+    try:
+        run.feed(rows, labels)
+    except DataError as error:
+        if error.path is None:
+            raise DataError(
+                f"rows from line {origin.line}: {error}", path=origin.path, remedy="--classes names all labels"
+            ) from None
+        raise
+
+
+def _judge(run: Pass, stream: Stream) -> None:
+    """What reading showed that the certificate must say, or must not be given for."""
+    if stream.changed:
+        run.withhold(f"{stream.changed[0]} changed while it was read")
+    same = reader.twins(stream)
+    if same is not None:
+        run.withhold(same)
+    if stream.skipped:
+        run.assume(f"{stream.skipped:,} bad lines were left out, which is no fault of their labels")
+    if stream.truncated:
+        run.assume("the compressed stream ended early, and what was lost is no different")
+
+
+def peak_memory() -> float:
+    """MB that this process has used at most."""
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return used / 1024 if sys.platform != "darwin" else used / 1024**2

@@ -1,0 +1,173 @@
+"""`onepass predict`: labels for new rows, in order, as they come."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import click
+import numpy as np
+
+from onepass.cli import reading as reader
+from onepass.cli import terminal
+
+Sink = Callable[[list[str], Any], None]  # takes labels as text, and scores
+
+
+@click.command("predict")
+@click.argument("model")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.option("-o", "--output", default="-", help="Write here: .csv, .jsonl, .parquet, else plain.  [default: stdout]")
+@click.option("--scores", is_flag=True, help="Also the score, or one score per class.")
+@click.option("--force", is_flag=True, help="Overwrite OUTPUT if it is there.")
+@click.option("--append", is_flag=True, help="Write behind what OUTPUT holds (not .parquet).")
+@click.option(
+    "--wider",
+    type=click.Choice(["error", "ignore"]),
+    default="error",
+    show_default=True,
+    help="Features beyond the model's.",
+)
+@reader.options
+@terminal.talking
+def command(
+    model: str,
+    paths: tuple[str, ...],
+    output: str,
+    scores: bool,
+    force: bool,
+    append: bool,
+    wider: str,
+    reading: dict[str, Any],
+    say: terminal.Say,
+) -> None:
+    """Predict the label of every row of FILE..., in order; memory does not grow with the file.
+
+    Where the rows have labels of their own, the share of wrong predictions is told on stderr.
+
+    \b
+    Examples:
+      onepass predict model.safetensors new.svm > labels.txt
+      onepass predict model.safetensors new.csv --target class --scores -o scored.csv
+      zcat new.gz | onepass predict model.safetensors - --format svmlight | head
+    """
+    from onepass.models import LinearModel
+
+    found = _load(model, LinearModel.load)
+    if output != "-" and os.path.exists(output) and not (force or append):
+        raise click.UsageError(f"--output: {output} is there already; --force overwrites it, --append writes behind it")
+    names = [reader.label_text(label) for label in found.classes]
+    rows = labelled = wrong = 0
+    with reader.opened(paths, reading, labelled=False) as stream, _sink(output, scores, names, append) as write:
+        with terminal.bar(stream.total_bytes, say) as tick:
+            for chunk in stream:
+                decision = found.decision(_narrowed(chunk.rows, found.features) if wider == "ignore" else chunk.rows)
+                at = (decision > 0).astype(int) if decision.ndim == 1 else np.argmax(decision, axis=1)
+                write([names[i] for i in at], decision)
+                reader.check_bad(stream, reading["max_bad"])
+                rows += len(at)
+                known, differ = _judged(np.array(found.classes)[at], chunk.labels)
+                labelled, wrong = labelled + known, wrong + differ
+                tick(stream.consumed, lambda n=rows: f"{n:,} rows", lambda n=rows: {"rows": n})
+    if labelled:
+        say.aside(f"{wrong / labelled:.4f} of the {labelled:,} labelled rows were predicted wrong")
+    if output != "-":
+        result = {"command": "predict", "rows": rows, "labelled": labelled, "wrong": wrong, "output": output}
+        say.result(result, lambda: f"wrote {rows:,} predictions to {output}")
+
+
+def _load(path: str, load: Callable[[str], Any]) -> Any:
+    try:
+        return load(path)
+    except OSError as error:
+        raise click.UsageError(f"{path}: {error.strerror}") from None
+
+
+def _judged(predicted: Any, labels: Any) -> tuple[int, int]:
+    """(rows that have a label of their own, those of them that were predicted wrong)."""
+    if labels is None:
+        return 0, 0
+    known = np.isfinite(labels) if labels.dtype.kind == "f" else np.ones(len(labels), dtype=bool)
+    return int(known.sum()), int((predicted[known] != labels[known]).sum())
+
+
+def _narrowed(rows: Any, features: int) -> Any:
+    """The rows without the features that the model does not know."""
+    from onepass.rows import Dense, Rows
+
+    if isinstance(rows, Dense):
+        return Dense(rows.values[:, :features])
+    keep = rows.indices < features
+    ends = np.concatenate([[0], np.cumsum(keep)])[rows.indptr]
+    return Rows(ends, rows.indices[keep], rows.values[keep])
+
+
+@contextmanager
+def _sink(output: str, scores: bool, names: list[str], append: bool) -> Iterator[Sink]:
+    """Where predictions go. A file takes its place only when it is whole, unless it is appended to."""
+    from onepass.files import replacing
+
+    kind = output.rsplit(".", 1)[-1].lower() if output != "-" else "txt"
+    if kind == "parquet":
+        if append:
+            raise click.UsageError("--append: a Parquet file cannot be appended to")
+        with replacing(output) as file, _parquet(file, scores, names) as write:
+            yield write
+    elif output == "-":
+        yield _text(sys.stdout.buffer, kind, scores, names)
+        sys.stdout.buffer.flush()
+    elif append:
+        with open(output, "ab") as file:
+            yield _text(file, kind, scores, names)
+    else:
+        with replacing(output) as file:
+            header = ["label", *(_columns(names) if scores else [])]
+            if kind == "csv":
+                file.write((",".join(header) + "\n").encode())
+            yield _text(file, kind, scores, names)
+
+
+def _columns(names: list[str]) -> list[str]:
+    return ["score"] if len(names) == 2 else [f"score_{name}" for name in names]
+
+
+def _text(file: IO[bytes], kind: str, scores: bool, names: list[str]) -> Sink:
+    columns = _columns(names)
+
+    def write(labels: list[str], decision: Any) -> None:
+        table = decision.reshape(len(labels), -1).tolist()
+        if kind == "jsonl":
+            lines = [
+                json.dumps({"label": label} | (dict(zip(columns, row, strict=True)) if scores else {}))
+                for label, row in zip(labels, table, strict=True)
+            ]
+        elif scores:
+            comma = "," if kind == "csv" else " "
+            lines = [comma.join([label, *map(repr, row)]) for label, row in zip(labels, table, strict=True)]
+        else:
+            lines = labels
+        file.write(("\n".join(lines) + "\n").encode())
+
+    return write
+
+
+@contextmanager
+def _parquet(file: IO[bytes], scores: bool, names: list[str]) -> Iterator[Sink]:
+    import pyarrow
+    import pyarrow.parquet
+
+    columns = _columns(names)
+    fields = [("label", pyarrow.string()), *((name, pyarrow.float64()) for name in (columns if scores else []))]
+    schema = pyarrow.schema(fields)
+    with pyarrow.parquet.ParquetWriter(file, schema) as writer:
+
+        def write(labels: list[str], decision: Any) -> None:
+            table = decision.reshape(len(labels), -1)
+            parts = [labels, *(table[:, i] for i in range(len(columns) if scores else 0))]
+            writer.write_table(pyarrow.table(dict(zip(schema.names, parts, strict=True)), schema=schema))
+
+        yield write

@@ -1,0 +1,143 @@
+"""Options of all commands that read examples, and what they say about what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from onepass.errors import DataError
+
+if TYPE_CHECKING:
+    from onepass.io import Stream
+
+FORMATS = ("svmlight", "vw", "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz")
+COMPRESSIONS = ("none", "gz", "zst", "bz2", "xz")
+
+_OPTIONS = (
+    click.option("--format", type=click.Choice(FORMATS), help="Format of the input.  [default: by content, then name]"),
+    click.option("--compression", type=click.Choice(COMPRESSIONS), help="Compression.  [default: by content]"),
+    click.option("--threads", type=click.IntRange(1), help="Threads that parse.  [default: the number of cores]"),
+    click.option("--bits", type=click.IntRange(1, 30), help="Hash features into 2^BITS places."),
+    click.option("--target", help="CSV, Parquet, …: the label's column, by name or number."),
+    click.option("--text-column", help="CSV, TSV, JSONL: learn from the words in this column."),
+    click.option("--categorical", multiple=True, metavar="COLUMN", help="CSV, …: a column to hash; may be repeated."),
+    click.option("--ignore", multiple=True, metavar="COLUMN", help="CSV, …: a column to leave out; may be repeated."),
+    click.option("--header/--no-header", default=None, help="CSV, TSV: whether line 1 names the columns."),
+    click.option("--missing", type=click.Choice(["error", "zero", "indicator"]), help="What a missing value means."),
+    click.option("--zero-based", is_flag=True, help="svmlight: the first feature is 0."),
+    click.option("--unsorted", type=click.Choice(["error", "sort"]), help="svmlight: indices that fall."),
+    click.option("--duplicates", type=click.Choice(["error", "sum", "last"]), help="svmlight: an index given twice."),
+    click.option(
+        "--max-features", type=click.IntRange(1), help="svmlight: the largest index allowed.  [default: 2^24]"
+    ),
+    click.option(
+        "--on-error", default="stop", show_default=True, metavar="stop|skip|quarantine=FILE", help="Bad lines."
+    ),
+    click.option(
+        "--max-bad", default="100%", metavar="N|P%", help="More bad lines than this end the run.  [default: 100%]"
+    ),
+    click.option("--allow-truncated", is_flag=True, help="Take what a cut-off compressed file still holds."),
+)
+
+_PLAIN = (
+    "bits",
+    "target",
+    "text_column",
+    "categorical",
+    "ignore",
+    "header",
+    "missing",
+    "zero_based",
+    "unsorted",
+    "duplicates",
+    "max_features",
+    "allow_truncated",
+)
+
+
+def options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The reading options; the command gets them as one dict `reading`."""
+
+    @click.pass_context
+    def command(context: click.Context, /, **given: Any) -> Any:
+        names = ("format", "compression", "threads", "on_error", "max_bad", *_PLAIN)
+        return context.invoke(function, reading={name: given.pop(name) for name in names}, **given)
+
+    command.__name__, command.__doc__ = function.__name__, function.__doc__
+    command.__click_params__ = list(getattr(function, "__click_params__", []))  # type: ignore[attr-defined]
+    wrapped: Callable[..., Any] = command
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def said(reading: dict[str, Any]) -> dict[str, Any]:
+    """Those options that were given, as `open_stream` takes them."""
+    given = {name: reading[name] for name in _PLAIN if reading[name] not in (None, False, ())}
+    if "target" in given and given["target"].lstrip("-").isdigit():
+        given["target"] = int(given["target"])
+    for name in ("format", "compression", "threads"):
+        if reading[name] is not None:
+            given[name] = reading[name]
+    return given
+
+
+@contextmanager
+def opened(paths: tuple[str, ...], reading: dict[str, Any], **more: Any) -> Iterator[Stream]:
+    """The stream of these files; wrong options become a usage error, a quarantine file is written beside it."""
+    from onepass.io import open_stream
+
+    kept: IO[bytes] | None = None
+    on_error, _, file = reading["on_error"].partition("=")
+    if on_error not in ("stop", "skip", "quarantine") or (on_error == "quarantine") != bool(file):
+        raise click.UsageError("--on-error must be stop, skip or quarantine=FILE")
+    try:
+        if file:
+            kept = open(file, "xb")  # noqa: SIM115 - closed below, with the stream
+        more |= {"on_error": "stop" if on_error == "stop" else "skip", "quarantine": kept.write if kept else None}
+        stream = open_stream(list(paths), **said(reading), **more)
+    except (TypeError, ValueError, OSError) as error:
+        if kept is not None:
+            kept.close()
+        if isinstance(error, DataError):
+            raise
+        if isinstance(error, OSError):
+            raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+        raise click.UsageError(str(error)) from None
+    try:
+        with stream:
+            yield stream
+    finally:
+        if kept is not None:
+            kept.close()
+
+
+def check_bad(stream: Stream, max_bad: str) -> None:
+    """End the run when more lines were bad than --max-bad allows."""
+    share = max_bad.endswith("%")
+    try:
+        limit = float(max_bad.rstrip("%"))
+    except ValueError:
+        raise click.UsageError(f"--max-bad must be a number or a percentage, got {max_bad!r}") from None
+    seen = stream.rows + stream.skipped
+    if stream.skipped > (limit / 100 * max(seen, 1000) if share else limit):
+        raise DataError(f"{stream.skipped} bad lines in {seen}, more than --max-bad {max_bad} allows")
+
+
+def twins(stream: Stream) -> str | None:
+    """The reason to withhold a certificate if one file was given twice."""
+    seen: dict[tuple[int, str], str] = {}
+    for known in filter(None, stream.identity):
+        if known.size and seen.setdefault((known.size, known.ends), known.path) is not known.path:
+            return f"{seen[known.size, known.ends]} and {known.path} seem to be the same data, fed twice"
+    return None
+
+
+def label_text(label: Any) -> str:
+    """A label as it stood in the file: 1, not 1.0."""
+    from onepass.errors import printable
+
+    return printable(label) if isinstance(label, str) else f"{label:.17g}"

@@ -1,0 +1,277 @@
+"""OnePassClassifier: the scikit-learn face of a pass."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from onepass.certificates import Certificate
+from onepass.errors import ConversionError
+from onepass.models import LinearModel, VotedModel
+from onepass.passes import Pass
+from onepass.rows import Array, Floats
+from onepass.trace import Trace
+
+CHUNK = 1 << 15  # rows that a shuffled fit gathers at a time
+
+
+class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A linear classifier learned in one pass, with a certificate of its risk and no hold-out set.
+
+    learner         None (the Perceptron), a learner, its class or its name: "perceptron", "margin", "pa", …
+    conversion      how the hypotheses become one model: "cutoff", "average", "last", "longest", "suffix", "penalised",
+                    "validation"
+    cutoffs, bound, delta, loss, radius, horizon, fit_intercept, penalised, validation_fraction, stop_at,
+    max_trace_memory
+                    as in `onepass.Pass`
+    shuffle         whether `fit` puts the rows in random order; without it, `fit` and any cutting into `partial_fit`
+                    calls give the same bits
+    random_state    seed of the shuffling
+    pickle_rows     whether pickles hold the update rows; without them a pickle is small, goes on learning and
+                    converts to last, average, longest and cutoff
+
+    >>> from onepass.datasets import Newswire
+    >>> X, y = Newswire().documents(0, 5000, categories=("CCAT", "GCAT"))
+    >>> clf = OnePassClassifier().fit(X, y)
+    >>> clf.predict(X[:3]).tolist() == y[:3].tolist()
+    True
+    >>> clf.certificate_.informative, clf.certificate_.covers
+    (True, 'members')
+    >>> clf.convert("average").predict(X[:1]).tolist() == y[:1].tolist()
+    True
+    """
+
+    def __init__(
+        self,
+        learner: Any = None,
+        conversion: str = "cutoff",
+        cutoffs: str = "grid",
+        bound: str = "betting",
+        delta: float = 0.05,
+        loss: str | None = None,
+        radius: float | str | None = None,
+        horizon: int | None = None,
+        fit_intercept: bool = True,
+        shuffle: bool = True,
+        random_state: Any = 0,
+        penalised: str | None = None,
+        validation_fraction: float = 0.0,
+        stop_at: float | None = None,
+        max_trace_memory: int = 256 << 20,
+        pickle_rows: bool = False,
+    ) -> None:
+        self.learner = learner
+        self.conversion = conversion
+        self.cutoffs = cutoffs
+        self.bound = bound
+        self.delta = delta
+        self.loss = loss
+        self.radius = radius
+        self.horizon = horizon
+        self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.penalised = penalised
+        self.validation_fraction = validation_fraction
+        self.stop_at = stop_at
+        self.max_trace_memory = max_trace_memory
+        self.pickle_rows = pickle_rows
+
+    # --- learning -----------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, **unsupported: Any) -> OnePassClassifier:
+        """Learn from X, y in one pass, forgetting all that went before."""
+        _refuse(unsupported)
+        X, y = self._checked(X, y, reset=True)
+        self._start(np.unique(y))
+        if not self.shuffle:
+            self._pass.feed(X, y)
+            return self
+        order = check_random_state(self.random_state).permutation(len(y))
+        for first in range(0, len(order), CHUNK):
+            part = order[first : first + CHUNK]
+            if not self._pass.stopped:
+                self._pass.feed(X[part], y[part])
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, **unsupported: Any) -> OnePassClassifier:
+        """Learn from more rows, in the order given; the first call names all `classes`."""
+        if unsupported:
+            _refuse(unsupported)
+        run = self.__dict__.get("_pass")
+        if run is not None and classes is None and run.feed_one(X, y):
+            return self
+        X, y = self._checked(X, y, reset=run is None)
+        if run is None:
+            if classes is None:
+                raise ValueError("classes: the first call of partial_fit must name all classes")
+            self._start(np.unique(classes))
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes: {np.unique(classes)} differ from those of the first call, {self.classes_}")
+        self._pass.feed(X, y)
+        return self
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Array]:
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
+        check_classification_targets(y)
+        return X, y
+
+    def _start(self, classes: Array) -> None:
+        if len(classes) < 2:
+            raise ValueError(f"y: at least two classes are needed, got one class: {classes.tolist()}")
+        penalised = self.penalised
+        if penalised is None and self.conversion == "penalised":
+            penalised = "average"
+        if self.conversion == "validation" and not self.validation_fraction:
+            raise ValueError("validation_fraction: above 0 expected for conversion='validation'")
+        self._pass = Pass(
+            self.learner,
+            classes=classes,
+            conversion=self.conversion,
+            cutoffs=self.cutoffs,
+            bound=self.bound,
+            delta=self.delta,
+            loss=self.loss,
+            radius=self.radius,
+            horizon=self.horizon,
+            fit_intercept=self.fit_intercept,
+            n_features=self.n_features_in_,
+            max_features=max(1 << 24, self.n_features_in_),
+            max_trace_memory=self.max_trace_memory,
+            penalised=penalised,
+            validation_fraction=self.validation_fraction,
+            stop_at=self.stop_at,
+        )
+        self.classes_ = classes
+        self._kept: dict[Any, Any] = {}
+
+    # --- what comes out -----------------------------------------------------------------------------------------------
+
+    def _at_this_round(self, what: Any, make: Any) -> Any:
+        """The answer, made anew only if rows have been learned since it was made."""
+        check_is_fitted(self, "_pass")
+        if self._kept.get("rows") != self._pass.rows:
+            self._kept.clear()
+            self._kept["rows"] = self._pass.rows
+        if what not in self._kept:
+            self._kept[what] = make()
+        return self._kept[what]
+
+    def convert(self, conversion: str, how: str = "combine") -> LinearModel | VotedModel:
+        """Another model from the same pass, without training."""
+        return self._at_this_round((conversion, how), lambda: self._pass.model(conversion, how=how))  # type: ignore[no-any-return]
+
+    @property
+    def certificate_(self) -> Certificate:
+        """How large the risk can be, what that speaks of, and what it assumes."""
+        return self._at_this_round("certificate", lambda: self._pass.certificate())  # type: ignore[no-any-return]
+
+    @property
+    def trace_(self) -> Trace:
+        """What the pass has left behind."""
+        return self._at_this_round("trace", lambda: self._pass.trace())  # type: ignore[no-any-return]
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights, (1 or classes, features)."""
+        return np.asarray(self._weights()[1:].T)
+
+    @property
+    def intercept_(self) -> Floats:
+        """Weights of the constant feature, (1 or classes)."""
+        return np.asarray(self._weights()[0])
+
+    def _weights(self) -> Floats:
+        model = self.convert(self.conversion)
+        assert isinstance(model, LinearModel)
+        return model.weights
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores: one per row for two classes (positive: the second), else one per row and class."""
+        check_is_fitted(self, "_pass")
+        if not _plain_row(X, self.n_features_in_):
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return self.convert(self.conversion).decision(X)
+
+    def predict(self, X: Any) -> Array:
+        """The class of every row."""
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as a file that holds no code: see `onepass.LinearModel`."""
+        model = self.convert(self.conversion)
+        assert isinstance(model, LinearModel)
+        model.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> OnePassClassifier:
+        """A classifier that predicts as the saved one did, with its certificate; it cannot learn on or convert."""
+        model = LinearModel.load(path)
+        saved = _Saved(model)
+        clf = cls(conversion=saved.certificate().conversion)
+        clf._pass, clf._kept = saved, {}  # type: ignore[assignment]
+        clf.classes_, clf.n_features_in_ = np.array(model.classes), model.features
+        return clf
+
+    # --- scikit-learn's own questions ---------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_pass" in self.__dict__
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "_pass" in state:
+            state["_kept"] = {key: value for key, value in self._kept.items() if key != "trace"}
+            if not self.pickle_rows:
+                state["_pass"] = self._pass.without_rows()
+        return state
+
+
+class _Saved:
+    """What stands in a loaded classifier where the pass was."""
+
+    rows = 0
+
+    def __init__(self, model: LinearModel) -> None:
+        self._model = model
+
+    def certificate(self) -> Certificate:
+        return Certificate.from_dict(self._model.about["certificate"])
+
+    def model(self, conversion: str, how: str = "combine") -> LinearModel:
+        if (conversion, how) != (self.certificate().conversion, "combine"):
+            raise ConversionError("a loaded model holds no other hypotheses: convert before saving")
+        return self._model
+
+    def trace(self) -> Trace:
+        raise ConversionError("a loaded model has no trace")
+
+    def feed_one(self, X: Any, y: Any) -> bool:
+        raise ConversionError("a loaded model cannot learn on: use pickle for that")
+
+    def without_rows(self) -> _Saved:
+        return self
+
+
+def _plain_row(X: Any, features: int) -> bool:
+    """Whether X is one row that needs no conversion; what it contains is checked further on, as always."""
+    return type(X) is np.ndarray and X.dtype == np.float64 and X.shape == (1, features)
+
+
+def _refuse(unsupported: dict[str, Any]) -> None:
+    if "sample_weight" in unsupported:
+        raise TypeError("sample_weight is not supported: a certificate speaks of rows that count alike")
+    if unsupported:
+        raise TypeError(f"unexpected argument {next(iter(unsupported))!r}")

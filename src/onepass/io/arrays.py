@@ -1,0 +1,251 @@
+"""NumPy's own files: .npy with the label in a column, .npz with X and y, or with a SciPy CSR matrix and y.
+
+Nothing is unpickled. Sizes come from the header and are held against the file's before anything is allocated; members
+of an .npz are read in step, a few rows at a time, and their checksums are verified.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from onepass._jit import jit
+from onepass.errors import DataError
+from onepass.io.blocks import Work
+from onepass.io.chunk import Labels
+from onepass.io.lines import KEEP_SUM, BadLine, LineError, Parsed, tidy
+from onepass.io.options import between
+from onepass.io.sources import Source
+from onepass.rows import Dense, Rows
+
+CELLS = 1 << 17  # numbers in a chunk
+
+
+@dataclass(frozen=True)
+class Npy:
+    """A two-dimensional array of numbers. target: the label's column (−1 is the last). labelled: False needs none."""
+
+    target: int | None = None
+    labelled: bool = True
+
+    def works(self, source: Source, skip: bool) -> Iterator[Work]:
+        """Slices of a memory map."""
+        if not source.direct:
+            raise DataError(".npy must be a plain file", path=source.path, remedy="decompress it first")
+        try:
+            array = np.load(source.path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise DataError(f"cannot be read as .npy ({error})", path=source.path) from error
+        check_matrix(array.shape, array.dtype, source.path)
+        if array.offset + array.nbytes != source.raw.size:
+            raise DataError("the file is longer than its header says", path=source.path)
+        if self.target is None and self.labelled:
+            raise DataError("which column is the label?", path=source.path, remedy="--target 0, or -1 for the last")
+        if self.target is not None and not -array.shape[1] <= self.target < array.shape[1]:
+            raise DataError(f"target: there is no column {self.target} among {array.shape[1]}", path=source.path)
+        rows = max(1, CELLS // array.shape[1])
+        for start in range(0, len(array), rows):
+            stop = min(start + rows, len(array))
+            yield Work((source.raw.size or 0) * stop // len(array), partial(self._parse, array, start, stop))
+
+    def remarks(self, flags: int) -> list[str]:
+        """Nothing to tell."""
+        return []
+
+    def _parse(self, array: Any, start: int, stop: int) -> Parsed:
+        values = np.array(array[start:stop], np.float64, order="C")
+        bad, labels = unfinite(values), None
+        if self.target is not None:
+            labels = values[:, self.target].copy()
+            values = np.delete(values, self.target, axis=1)
+        return Parsed(Dense(values), labels, stop - start, bad, 0, start, stop)
+
+
+@dataclass(frozen=True)
+class Npz:
+    """X (two-dimensional), or data, indices, indptr and shape as SciPy's save_npz writes them; and y.
+
+    max_features: more columns are an error. labelled: False needs no y.
+    """
+
+    max_features: int = 2**24
+    labelled: bool = True
+
+    def __post_init__(self) -> None:
+        between("max_features", self.max_features, 1, 2**31)
+
+    def works(self, source: Source, skip: bool) -> Iterator[Work]:
+        """Some rows of every member, then the next ones."""
+        if not source.direct:
+            raise DataError(".npz must be a plain file", path=source.path, remedy="save it first")
+        try:
+            with zipfile.ZipFile(source.path) as archive:
+                yield from self._members(archive, source)
+        except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"damaged or cut short ({error})", path=source.path) from error
+
+    def remarks(self, flags: int) -> list[str]:
+        """Nothing to tell."""
+        return []
+
+    def _members(self, archive: zipfile.ZipFile, source: Source) -> Iterator[Work]:
+        names = {name.removesuffix(".npy") for name in archive.namelist()}
+        if self.labelled and "y" not in names:
+            raise DataError(
+                f"no member y; there are {', '.join(sorted(names))}", path=source.path, remedy="save y=labels too"
+            )
+        labels = Member(archive, "y", source.path) if "y" in names else None
+        if "X" in names:
+            table = Member(archive, "X", source.path)
+            check_matrix(table.shape, table.dtype, source.path)
+            size, width = table.shape
+        elif {"data", "indices", "indptr", "shape"} <= names:
+            parts = [Member(archive, name, source.path) for name in ("indptr", "indices", "data")]
+            size, width = (int(length) for length in Member(archive, "shape", source.path).take(2))
+            if parts[0].shape != (size + 1,) or parts[1].shape != parts[2].shape:
+                raise DataError("not a CSR matrix: the lengths of its parts do not fit", path=source.path)
+        else:
+            raise DataError(
+                f"neither X nor a CSR matrix; there are {', '.join(sorted(names))}",
+                path=source.path,
+                remedy="save X=, y=",
+            )
+        if width > self.max_features:
+            raise DataError(
+                f"{width} features; the limit is {self.max_features}", path=source.path, remedy="--max-features"
+            )
+        if labels is not None and labels.shape != (size,):
+            raise DataError(f"X has {size} rows and y the shape {labels.shape}", path=source.path)
+        dense = "X" in names
+        begin = 0 if dense else int(parts[0].take(1)[0])
+        if begin:
+            raise DataError("not a CSR matrix: indptr does not start at 0", path=source.path)
+        rows = max(1, CELLS // max(1, width)) if dense else 4096
+        for start in range(0, size, rows):
+            count = min(rows, size - start)
+            y = None if labels is None else labels.take(count)
+            consumed = (source.raw.size or 0) * (start + count) // size
+            if dense:
+                X = table.take(count * width).reshape(count, width)
+                yield Work(consumed, partial(_dense, X, y, start))
+            else:
+                ends = np.concatenate([[begin], parts[0].take(count)]).astype(np.int64)
+                if (np.diff(ends) < 0).any() or ends[-1] > parts[1].shape[0]:
+                    raise DataError("not a CSR matrix: indptr decreases or runs past the end", path=source.path)
+                stored = int(ends[-1]) - begin
+                yield Work(
+                    consumed,
+                    partial(_sparse, ends - begin, parts[1].take(stored), parts[2].take(stored), y, start, width),
+                )
+                begin = int(ends[-1])
+        for member in [labels, table] if dense else [labels, *parts]:
+            if member is not None:
+                member.finish()
+
+
+class Member:
+    """One array of an .npz, read from the front."""
+
+    def __init__(self, archive: zipfile.ZipFile, name: str, path: str) -> None:
+        info = archive.getinfo(f"{name}.npy")
+        self._file, self._name, self._path = archive.open(info), name, path
+        version = npy.read_magic(self._file)
+        read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        self.shape, fortran, self.dtype = read_header(self._file)
+        if self.dtype.hasobject:
+            raise DataError(f"member {name} holds Python objects, which could run code", path=path)
+        if self._file.tell() + math.prod(self.shape) * self.dtype.itemsize != info.file_size:
+            raise DataError(f"member {name} is not as long as its header says", path=path)
+        if fortran and len(self.shape) > 1:
+            raise DataError(f"member {name} is stored by columns", path=path, remedy="save np.ascontiguousarray(X)")
+
+    def take(self, count: int) -> Any:
+        """The next numbers, as they are stored."""
+        data = self._file.read(count * self.dtype.itemsize)
+        if len(data) < count * self.dtype.itemsize:
+            raise DataError(f"member {self._name} ends early", path=self._path)
+        return np.frombuffer(data, self.dtype)
+
+    def finish(self) -> None:
+        """Read past the end, which is where the checksum is verified."""
+        if self._file.read(1):
+            raise DataError(f"member {self._name} is longer than its header says", path=self._path)
+
+
+def check_matrix(shape: tuple[int, ...], dtype: Any, path: str) -> None:
+    """Refuse what is not a table of real numbers with at least a row and a column."""
+    if len(shape) != 2 or dtype.kind not in "biuf":
+        raise DataError(f"expected a two-dimensional array of numbers, found shape {shape} of {dtype}", path=path)
+    if 0 in shape:
+        raise DataError("no examples", path=path)
+
+
+def unfinite(values: Any) -> list[BadLine]:
+    """The first number that is not finite, as a fault."""
+    if np.isfinite(values).all():
+        return []
+    row, column = np.argwhere(~np.isfinite(values))[0]
+    fault = LineError(f"column {column} holds {values[row, column]}, which is not a finite number")
+    return [BadLine(int(row), b"", fault)]
+
+
+def _labels(y: Any) -> tuple[Labels | None, list[BadLine]]:
+    if y is None:
+        return None, []
+    if y.dtype.kind in "US":
+        return y.astype(np.str_), []
+    labels = y.astype(np.float64)
+    return labels, unfinite(labels[:, None])
+
+
+def _dense(X: Any, y: Any, start: int) -> Parsed:
+    values = X.astype(np.float64)
+    labels, bad = _labels(y)
+    return Parsed(Dense(values), labels, len(values), bad + unfinite(values), 0, start, start + len(values))
+
+
+def _sparse(indptr: Any, indices: Any, data: Any, y: Any, start: int, width: int) -> Parsed:
+    labels, bad = _labels(y)
+    size, values = len(indptr) - 1, data.astype(np.float64)
+    rows = Rows(indptr, indices.astype(np.int32), values)
+    outside = (indices < 0) | (indices >= width)
+    if outside.any():
+        at = int(outside.argmax())
+        fault = LineError(f"index {indices[at]} outside the {width} columns")
+    elif not np.isfinite(values).all():
+        at = int((~np.isfinite(values)).argmax())
+        fault = LineError(f"column {indices[at]} holds {values[at]}, which is not a finite number")
+    else:
+        used = int(_tidy_all(rows))
+        if used >= 0:
+            rows = Rows(rows.indptr, rows.indices[:used], rows.values[:used])
+            return Parsed(rows, labels, size, bad, 0, start, start + size)
+        at, fault = 0, LineError("in one of the next rows a sum of duplicates is beyond the largest float")
+    row = int(np.searchsorted(indptr, at, "right")) - 1
+    return Parsed(rows, labels, size, [*bad, BadLine(row, b"", fault)])
+
+
+@jit
+def _tidy_all(rows: Any) -> Any:
+    """Sort each row and add what stands twice, in place: what SciPy calls the canonical format."""
+    k = 0
+    for i in range(rows.indptr.size - 1):
+        first, begin, end = k, rows.indptr[i], rows.indptr[i + 1]
+        for j in range(begin, end):
+            rows.indices[k], rows.values[k] = rows.indices[j], rows.values[j]
+            k += 1
+        rows.indptr[i] = first
+        k = tidy(rows.indices, rows.values, first, k, KEEP_SUM)
+        if k < 0:
+            return k
+    rows.indptr[-1] = k
+    return k

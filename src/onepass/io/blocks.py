@@ -1,0 +1,209 @@
+"""Text cut into blocks of whole lines, or of whole CSV records.
+
+A plain file is cut at fixed bytes: a block owns the lines that *start* in its range, so any worker can find its own
+lines with no word from the others. What can only be read from the front is cut by the thread that reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onepass._jit import jit
+from onepass.errors import DataError
+from onepass.io.chunk import Bytes
+from onepass.io.lines import LineFormat, Parsed, closed, parse_lines
+from onepass.io.sources import BOM, Source
+
+WINDOW = 1 << 14  # how far to look at once for the end of a line
+
+
+class Block(NamedTuple):
+    """Whole lines: text[:size] ends in a newline and stood at bytes start … stop of the file's text."""
+
+    text: Bytes
+    size: int
+    start: int
+    stop: int
+
+
+class Load(NamedTuple):
+    """A block still to be fetched, by whoever parses it; `consumed` bytes of the file are then read."""
+
+    consumed: int
+    block: Callable[[], Block]
+
+
+class Work(NamedTuple):
+    """Something to parse, in any thread; when it is done, `consumed` bytes of its file are."""
+
+    consumed: int
+    run: Callable[[], Parsed]
+
+
+def works_of_lines(form: LineFormat, source: Source, skip: bool) -> Iterator[Work]:
+    """What a format with one example a line has to parse."""
+    for load in blocks(source):
+        yield Work(load.consumed, partial(_parse, form, load, skip))
+
+
+def _parse(form: LineFormat, load: Load, skip: bool) -> Parsed:
+    block = load.block()
+    return parse_lines(form, block.text, block.size, skip)._replace(start=block.start, stop=block.stop)
+
+
+def blocks(source: Source) -> Iterator[Load]:
+    """The source's lines in order."""
+    return _ranges(source) if source.direct else _cut(source, _last_newline)
+
+
+def records(source: Source, delimiter: bytes) -> Iterator[Load]:
+    """The source's CSV records in order; a newline inside quotes ends none."""
+    quotes = Quotes(source.path, delimiter)
+    return _cut(source, quotes.last_end, quotes.finish)
+
+
+def _ranges(source: Source) -> Iterator[Load]:
+    size, step = source.raw.size or 0, source.limits.block_size
+    first = len(BOM) if source.bom else 0
+    for start in range(first, size, step):
+        stop = min(start + step, size)
+        yield Load(stop, partial(_lines_between, source, first, start, stop))
+
+
+def _lines_between(source: Source, first: int, start: int, stop: int) -> Block:
+    """The lines that start at start … stop − 1."""
+    size = source.raw.size or 0
+    early = start - (start > first)  # one byte more, to see whether a line starts right here
+    end, room = stop, WINDOW
+    while True:
+        text = np.empty(min(end + room, size) - early + 1, np.uint8)
+        if source.raw.read_at(early, text[:-1]) < text.size - 1:
+            raise DataError("the file became shorter while it was being read", path=source.path)
+        begin = 0 if early == start else _find_newline(text[:-1], 0, stop - early - 1) + 1
+        if begin == 0 and early < start:
+            return Block(text, 0, stop, stop)  # no line starts here
+        last = _find_newline(text[:-1], stop - early - 1, text.size - 1)
+        if last >= 0:
+            return Block(text[begin:], last + 1 - begin, early + begin, early + last + 1)
+        if early + text.size - 1 >= size:
+            text[-1] = 10  # the last line has no newline of its own
+            return Block(text[begin:], text.size - begin, early + begin, size)
+        room *= 8
+        check_line(end + room - early - begin, source)
+
+
+def _find_newline(text: Bytes, start: int, stop: int) -> int:
+    for at in range(start, stop, WINDOW):
+        found = text[at : min(at + WINDOW, stop)].tobytes().find(b"\n")
+        if found >= 0:
+            return at + found
+    return -1
+
+
+def check_line(length: int, source: Source) -> None:
+    """Refuse a line that would fill the memory."""
+    if length > source.limits.max_line + source.limits.block_size:
+        raise DataError(
+            f"a line longer than {source.limits.max_line} bytes: is this text with one example a line?",
+            path=source.path,
+            remedy="--max-line",
+        )
+
+
+def _cut(source: Source, last_end: Callable[[bytes], int], finish: Callable[[], None] = lambda: None) -> Iterator[Load]:
+    """Blocks of about block_size bytes up to where `last_end` says that the last whole record ends.
+
+    `finish` may object to how the text ends before the last block is handed out.
+    """
+    held, length = list[bytes](), 0  # `held` joins to text in which no record ends
+    start = len(BOM) if source.bom else 0
+    fresh, size = list[bytes](), 0
+    for piece in source.pieces():
+        for at in range(0, len(piece), source.limits.block_size):
+            fresh.append(piece[at : at + source.limits.block_size])
+            size += len(fresh[-1])
+            if size < source.limits.block_size:
+                continue
+            text = b"".join(fresh)
+            fresh, size = [], 0
+            end = last_end(text)
+            if end < 0:
+                held.append(text)
+                length += len(text)
+                check_line(length, source)
+                continue
+            whole = b"".join([*held, text[:end]])
+            held, length = [text[end:]], len(text) - end
+            yield _loaded(source, whole, start)
+            start += len(whole)
+    text = b"".join(fresh)
+    end = last_end(text)
+    rest = b"".join([*held, text])
+    if source.truncated:  # a cut line may still read as a line, with another number in it
+        rest = rest[: len(rest) - len(text) + end] if end >= 0 else b""
+    else:
+        finish()
+    if rest:
+        yield _loaded(source, rest, start)
+
+
+def _loaded(source: Source, text: bytes, start: int) -> Load:
+    return Load(source.raw.consumed, lambda: Block(*closed(text), start, start + len(text)))
+
+
+def _last_newline(text: bytes) -> int:
+    return text.rfind(b"\n") + 1 or -1
+
+
+class Quotes:
+    """Where CSV records end. Quotes count only at the start of a field, as the parser sees them."""
+
+    def __init__(self, path: str, delimiter: bytes) -> None:
+        self._path, self._delimiter = path, delimiter[0]
+        self._state, self._line, self._opened = FIELD, 1, 0
+
+    def last_end(self, text: bytes) -> int:
+        """The end of the last record that ends in this text, which continues the text before it; −1 if none does."""
+        end, self._state, self._line, self._opened = _scan(
+            np.frombuffer(text, np.uint8), self._delimiter, self._state, self._line, self._opened
+        )
+        return int(end)
+
+    def finish(self) -> None:
+        """The text has ended: an open quote has swallowed the rest of the file."""
+        if self._state == QUOTED:
+            raise DataError(
+                "a quote is opened here and never closed",
+                path=self._path,
+                line=int(self._opened),
+                remedy='write " as ""',
+            )
+
+
+FIELD, PLAIN, QUOTED, CLOSING = 0, 1, 2, 3  # at a field's start, in it, in its quotes, after a quote in them
+
+
+@jit
+def _scan(text: Any, delimiter: Any, state: Any, line: Any, opened: Any) -> Any:
+    end = np.int64(-1)
+    for i in range(text.size):
+        c = text[i]
+        line += c == 10
+        if state == QUOTED:
+            if c == 34:
+                state = CLOSING
+        elif c == 34 and state != PLAIN:
+            if state == FIELD:
+                opened = line
+            state = QUOTED
+        elif c == 10:
+            state, end = FIELD, np.int64(i + 1)
+        elif c == delimiter:
+            state = FIELD
+        else:
+            state = PLAIN
+    return end, state, line, opened

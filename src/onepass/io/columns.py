@@ -1,0 +1,238 @@
+"""Tables to rows: which column is the target, a number, a category or a text, and what to do where a value is missing.
+
+Numbers alone give dense rows, one feature a column. Categories are hashed: `name=value` lights one of 2^bits places
+after the numbers, so that no list of values must be known before the pass. A text column gives a bag of words and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from onepass._jit import jit
+from onepass.errors import DataError, printable
+from onepass.io.chunk import Labels
+from onepass.io.hashing import murmur3_of
+from onepass.io.lines import KEEP_SUM, LineError, tidy
+from onepass.io.options import between, one_of
+from onepass.io.text import bag_of_words
+from onepass.rows import AnyRows, Dense, Floats, Rows
+
+NUMBER, TEXT, EMPTY = "number", "text", "only nulls"  # kinds of columns; any other word is a type that cannot be read
+USUAL_TARGETS = ("target", "label", "class", "y")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a user says about a table's columns.
+
+    target: the label's column, by name or place (−1 is the last). categorical, ignore: columns to hash, to leave out.
+    missing: "error", "zero", or "indicator" (0, and a further column that is 1 where a value is missing). text_column:
+    learn from the words of this column alone. bits: places for categories and words, 2^bits. labelled: False needs no
+    target.
+    """
+
+    target: str | int | None = None
+    categorical: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    missing: str = "error"
+    text_column: str | int | None = None
+    bits: int = 18
+    labelled: bool = True
+
+    def __post_init__(self) -> None:
+        one_of("missing", self.missing, ("error", "zero", "indicator"))
+        between("bits", self.bits, 1, 30)
+        for name in ("categorical", "ignore"):
+            if isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} must be a list of columns, not one string")
+
+
+class Plan(NamedTuple):
+    """What each column is, by place."""
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    target: int | None
+    numbers: tuple[int, ...]
+    categories: tuple[int, ...]
+    text: int | None
+
+    @property
+    def used(self) -> list[int]:
+        """The columns to read."""
+        wanted = {*self.numbers, *self.categories, self.target, self.text} - {None}
+        return [place for place in range(len(self.names)) if place in wanted]
+
+
+class CellError(Exception):
+    """A value that cannot be learned from, by its row in the batch."""
+
+    def __init__(self, row: int, fault: LineError) -> None:
+        super().__init__(fault.message)
+        self.row, self.fault = row, fault
+
+
+def make_plan(choices: Choices, names: list[str], kinds: list[str], path: str) -> Plan:
+    """Decide what each column is. Raises DataError that lists the columns where a choice does not fit them."""
+    _refuse_bad_names(names, path)
+    ignored = {_place("ignore", name, names, path) for name in choices.ignore}
+    target = _target(choices, names, path)
+    categories = [_place("categorical", name, names, path) for name in choices.categorical]
+    if target is not None and target in ignored | {*categories}:
+        raise DataError(f"column {names[target]!r} is the target and cannot be a feature or ignored", path=path)
+    if choices.text_column is not None:
+        text = _place("text_column", choices.text_column, names, path)
+        if kinds[text] != TEXT:
+            raise DataError(f"text_column {names[text]!r} holds {kinds[text]}, not text", path=path)
+        return Plan(tuple(names), tuple(kinds), target, (), (), text)
+    numbers = [place for place in range(len(names)) if place != target and place not in ignored | {*categories}]
+    for place in numbers:
+        if kinds[place] != NUMBER:
+            shown = printable(names[place])
+            remedy = f"--categorical {shown} or --ignore {shown}" if kinds[place] == TEXT else f"--ignore {shown}"
+            raise DataError(f"column {shown!r} holds {kinds[place]}, not numbers", path=path, remedy=remedy)
+    for place in [*categories, *([] if target is None else [target])]:
+        if kinds[place] not in (NUMBER, TEXT):
+            raise DataError(f"column {names[place]!r} holds {kinds[place]}, which cannot be read", path=path)
+    return Plan(tuple(names), tuple(kinds), target, tuple(numbers), tuple(categories), None)
+
+
+def text_places(choices: Choices, names: list[str], path: str) -> list[int]:
+    """The columns whose values are words by the user's choice, even if they look like numbers."""
+    return [_place("categorical", name, names, path) for name in choices.categorical] + (
+        [] if choices.text_column is None else [_place("text_column", choices.text_column, names, path)]
+    )
+
+
+def _refuse_bad_names(names: list[str], path: str) -> None:
+    for place, name in enumerate(names):
+        if not name.strip():
+            raise DataError(f"column {place} has no name", path=path, remedy="name it, or --header=no")
+        if name in names[:place]:
+            raise DataError(f"two columns are named {name!r}", path=path, remedy="rename one, or --header=no")
+
+
+def _target(choices: Choices, names: list[str], path: str) -> int | None:
+    if choices.target is not None:
+        return _place("target", choices.target, names, path)
+    usual = [place for place, name in enumerate(names) if name.strip().lower() in USUAL_TARGETS]
+    if len(usual) == 1:
+        return usual[0]
+    if choices.labelled:
+        raise DataError(f"which column is the label? Columns: {_listed(names)}", path=path, remedy="--target NAME")
+    return None
+
+
+def _place(option: str, wanted: str | int, names: list[str], path: str) -> int:
+    if wanted in names:
+        return names.index(str(wanted))
+    number = wanted if isinstance(wanted, int) else int(wanted) if wanted.lstrip("-").isdecimal() else None
+    if number is not None and -len(names) <= number < len(names):
+        return number % len(names)
+    near = difflib.get_close_matches(str(wanted), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise DataError(f"{option}: there is no column {wanted!r}{hint} Columns: {_listed(names)}", path=path)
+
+
+def _listed(names: list[str]) -> str:
+    return printable(", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else ""))
+
+
+def examples(columns: dict[int, Any], plan: Plan, choices: Choices) -> tuple[AnyRows, Labels | None]:
+    """Rows and labels of a batch, from its Arrow columns by place. Raises CellError."""
+    labels = None if plan.target is None else _labels(columns[plan.target], plan.names[plan.target])
+    if plan.text is not None:
+        return bag_of_words(columns[plan.text], choices.bits), labels
+    size = len(next(iter(columns.values()))) if columns else 0
+    width = len(plan.numbers)
+    values = np.zeros((size, 2 * width if choices.missing == "indicator" else width))
+    for j, place in enumerate(plan.numbers):
+        values[:, j], absent = _floats(columns[place], plan.names[place], choices.missing)
+        if choices.missing == "indicator":
+            values[:, width + j] = absent
+    if not plan.categories:
+        return Dense(values), labels
+    places = np.empty((size, len(plan.categories)), np.int64)
+    for j, place in enumerate(plan.categories):
+        places[:, j] = _hashes(columns[place], plan.names[place], choices)
+    return _sparse(values, places), labels
+
+
+def _floats(column: Any, name: str, missing: str) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """The column's numbers with 0 where they are missing, and where that is."""
+    absent = np.asarray(column.is_null(nan_is_null=True))
+    if absent.any() and missing == "error":
+        row = int(absent.argmax())
+        raise CellError(
+            row, LineError(f"column {printable(name)!r} has no value", None, "--missing=zero or --missing=indicator")
+        )
+    values = np.asarray(column.fill_null(0.0) if column.null_count else column, np.float64)
+    values = np.where(absent, 0.0, values)
+    if not np.isfinite(values).all():
+        row = int((~np.isfinite(values)).argmax())
+        raise CellError(row, LineError(f"column {printable(name)!r} holds {values[row]}, which is not a finite number"))
+    return values, absent
+
+
+def _labels(column: Any, name: str) -> Labels:
+    import pyarrow
+
+    if pyarrow.types.is_floating(column.type):
+        values, _ = _floats(column, name, "error")
+        return values
+    labels = column.to_pylist()
+    empty = next((row for row, label in enumerate(labels) if not label), None)
+    if empty is not None:
+        raise CellError(empty, LineError(f"column {printable(name)!r}, the target, has no value"))
+    return np.array(labels, dtype=np.str_)
+
+
+def _hashes(column: Any, name: str, choices: Choices) -> npt.NDArray[np.int64]:
+    """Each value's place among the 2^bits; −1 where it is missing and that is to be nothing."""
+    import pyarrow
+
+    encoded = column.cast(pyarrow.string()).dictionary_encode()
+    words = encoded.dictionary.to_pylist()
+    mask = (1 << choices.bits) - 1
+    places = np.array([murmur3_of(f"{name}={word}".encode()) & mask for word in words] + [-1], np.int64)
+    codes = np.asarray(encoded.indices.fill_null(len(words)))
+    absent = (codes == len(words)) | np.isin(codes, [code for code, word in enumerate(words) if word == ""])
+    if absent.any() and choices.missing == "error":
+        row = int(absent.argmax())
+        raise CellError(
+            row, LineError(f"column {printable(name)!r} has no value", None, "--missing=zero or --missing=indicator")
+        )
+    nothing = murmur3_of(f"{name}=".encode()) & mask if choices.missing == "indicator" else -1
+    return np.where(absent, nothing, places[codes])
+
+
+def _sparse(values: Floats, places: npt.NDArray[np.int64]) -> Rows:
+    size, room = len(values), values.size + places.size
+    rows = Rows(np.zeros(size + 1, np.int64), np.empty(room, np.int32), np.empty(room))
+    used = int(_join(values, places, rows))
+    return Rows(rows.indptr, rows.indices[:used].copy(), rows.values[:used].copy())
+
+
+@jit
+def _join(values: Any, places: Any, rows: Any) -> Any:
+    """Non-zero numbers first, then a 1 at each category's place, sorted; two categories in one place add."""
+    k = 0
+    for i in range(len(values)):
+        first = k
+        for j in range(values.shape[1]):
+            if values[i, j] != 0.0:
+                rows.indices[k], rows.values[k] = j, values[i, j]
+                k += 1
+        for j in range(places.shape[1]):
+            if places[i, j] >= 0:
+                rows.indices[k], rows.values[k] = values.shape[1] + places[i, j], 1.0
+                k += 1
+        k = tidy(rows.indices, rows.values, first, k, KEEP_SUM)
+        rows.indptr[i + 1] = k
+    return k

@@ -1,0 +1,111 @@
+"""What a file is, from its first bytes, then its name, then its first lines."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from onepass.errors import DataError
+from onepass.io.compression import SUFFIX
+
+FORMATS = ("svmlight", "vw", "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz")
+BINARY = ("parquet", "arrow", "npy", "npz")
+
+MAGIC = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",  # the stream format: a continuation marker, then the schema
+    b"\x93NUMPY": "npy",
+}
+NAMES = {
+    "svmlight": (".svm", ".svmlight", ".libsvm"),
+    "vw": (".vw",),
+    "csv": (".csv",),
+    "tsv": (".tsv", ".tab"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
+    "npy": (".npy",),
+    "npz": (".npz",),
+}
+STRANGERS = (
+    (rb"\s*<(!doctype|html|\?xml|head|body)", "an HTML or XML page", "fetch the data itself"),
+    (rb"\x80[\x02-\x05]", "a Python pickle, which could run code", "save it as .npz or Parquet"),
+    (rb"PK(\x03\x04|\x05\x06)", "a zip archive", "unpack it"),
+    (rb"%PDF-", "a PDF document", "export the data as CSV"),
+    (rb"\x89HDF\r\n", "an HDF5 file", "export the data as Parquet"),
+    (rb"SQLite format 3\0", "an SQLite database", "export the table as CSV"),
+    (rb"\x1f\x8b|BZh[1-9]1AY|\xfd7zXZ\0|\x28\xb5\x2f\xfd", "compressed once more", "decompress it once"),
+)
+_NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_VW = re.compile(rb"(?:" + _NUMBER + rb"(?:\s+" + _NUMBER + rb"){0,2})?\s*'?[^\s|:]*\|")
+_SVMLIGHT = re.compile(rb"[^\s:]+(?:\s+qid:\d+)?(?:\s+\d+:\S+)+\s*(?:#.*)?$")
+_LABEL = re.compile(_NUMBER + rb"\s*(?:#.*)?$")
+
+
+def detect(head: bytes, name: str) -> str:
+    """The format of a text or binary file that starts with `head`.
+
+    >>> detect(b"1 3:0.5 7:1\\n", "data.txt"), detect(b"1 |a x:2\\n", "-"), detect(b"PAR1....", "data.csv")
+    ('svmlight', 'vw', 'parquet')
+    """
+    for magic, found in MAGIC.items():
+        if head.startswith(magic):
+            return found
+    stem, suffix = os.path.splitext(name.lower())
+    if suffix in SUFFIX:
+        suffix = os.path.splitext(stem)[1]
+    if head.startswith(b"PK\x03\x04") and (suffix == ".npz" or re.match(rb".{26}..\w+\.npy", head, re.DOTALL)):
+        return "npz"
+    refuse_strangers(head, name)
+    for found, suffixes in NAMES.items():
+        if suffix in suffixes:
+            return found
+    refuse_other_line_ends(head, name)
+    text = guess(head)
+    if text is None and head.strip():
+        raise DataError("cannot tell the format from the first lines", path=name, remedy="--format")
+    return text or "svmlight"  # an empty file: whatever it was to be, it has no examples
+
+
+def refuse_strangers(head: bytes, path: str) -> None:
+    """Raise if this is something else altogether: a web page, a pickle, an archive, UTF-16."""
+    for pattern, what, remedy in STRANGERS:
+        if re.match(pattern, head, re.IGNORECASE):
+            raise DataError(f"this looks like {what}", path=path, remedy=remedy)
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[:4096].count(0) > len(head[:4096]) // 4:
+        raise DataError(
+            "this looks like UTF-16, or is no text at all",
+            path=path,
+            remedy="convert it to UTF-8, e.g. iconv -f UTF-16",
+        )
+
+
+def refuse_other_line_ends(head: bytes, path: str) -> None:
+    """Raise for text whose lines end in CR only."""
+    if b"\r" in head and b"\n" not in head:
+        raise DataError(
+            "the lines end in CR only, as on very old computers",
+            path=path,
+            remedy="convert the line ends, e.g. tr '\\r' '\\n'",
+        )
+
+
+def guess(head: bytes) -> str | None:
+    """The text format that the first lines are written in, None if they fit none."""
+    lines = [line.strip() for line in head.split(b"\n")[:50]]
+    lines = [line for line in lines if line and not line.startswith(b"#")][:20]
+    if not lines:
+        return None
+    if all(line.startswith(b"{") for line in lines):
+        return "jsonl"
+    whole = lines[:-1] or lines  # the last one may be cut
+    if all(_VW.match(line) for line in whole):
+        return "vw"
+    if all(_SVMLIGHT.match(line) or _LABEL.match(line) for line in whole):
+        return "svmlight"
+    if any(b"\t" in line for line in lines):
+        return "tsv"
+    if any(b"," in line or b";" in line for line in lines):
+        return "csv"
+    return None

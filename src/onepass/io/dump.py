@@ -1,0 +1,70 @@
+"""The way back: rows and labels to svmlight text that reads to the same bits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import IO, Any
+
+import numpy as np
+
+from onepass.files import replacing
+from onepass.io.chunk import count
+from onepass.rows import AnyRows, Dense, Rows
+
+
+def dump_svmlight(file: str | os.PathLike[str] | IO[bytes], X: Any, y: Any, *, zero_based: bool = False) -> None:
+    """Write the examples as svmlight text; a path is written atomically, a binary file is written to.
+
+    X: Rows, Dense, a SciPy sparse matrix or an array. Every number is the shortest text that `float()` reads to the
+    same bits. Explicit zeros of sparse rows are kept, zeros of dense rows are left out. Indices are written as they
+    stand.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> dump_svmlight(file, [[0.1, 0.0, 2.0], [0.0, -3.0, 0.0]], [1, -1])
+    >>> file.getvalue()
+    b'1 1:0.1 3:2\\n-1 2:-3\\n'
+    """
+    rows, labels = _rows(X), np.asarray(y)
+    if labels.shape != (count(rows),):
+        raise ValueError(f"y must hold one label for each of the {count(rows)} rows; its shape is {labels.shape}")
+    if labels.dtype.kind not in "biuf":
+        raise ValueError("y must be numbers: svmlight has no other labels")
+    for name, values in (("y", labels), ("X", rows.values)):
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} holds a number that is not finite")
+    target = replacing(file) if isinstance(file, str | os.PathLike) else nullcontext(file)
+    with target as out:
+        for line in _lines(rows, labels, 0 if zero_based else 1):
+            out.write(line)
+
+
+def _rows(X: Any) -> AnyRows:
+    if isinstance(X, Rows | Dense):
+        return X
+    if hasattr(X, "tocsr"):
+        matrix = X.tocsr()
+        return Rows(matrix.indptr, matrix.indices, matrix.data)
+    values = np.asarray(X, np.float64)
+    if values.ndim != 2:
+        raise ValueError(f"X must have two dimensions; its shape is {values.shape}")
+    return Dense(values)
+
+
+def _lines(rows: AnyRows, labels: Any, base: int) -> Iterator[bytes]:
+    for i, label in enumerate(labels.tolist()):
+        if isinstance(rows, Dense):
+            indices = np.flatnonzero(rows.values[i]).tolist()
+            values = rows.values[i][indices].tolist()
+        else:
+            stored = slice(rows.indptr[i], rows.indptr[i + 1])
+            indices, values = rows.indices[stored].tolist(), rows.values[stored].tolist()
+        words = [f"{index + base}:{_shortest(value)}" for index, value in zip(indices, values, strict=True)]
+        yield (" ".join([_shortest(label), *words]) + "\n").encode()
+
+
+def _shortest(value: float) -> str:
+    text = repr(value) if not isinstance(value, bool) else str(int(value))
+    return text.removesuffix(".0")

@@ -1,0 +1,110 @@
+"""The table of formats, and `open_stream`, which chooses from it."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from typing import Any
+
+from onepass.io import compression as codecs
+from onepass.io import detect
+from onepass.io.sources import Limits, Source, expand
+from onepass.io.stream import Format, Stream, prepare
+
+# Each format's class is imported when it is used: only the tabular ones need pyarrow.
+HOME = {
+    "svmlight": ("svmlight", "Svmlight"),
+    "vw": ("vw", "VowpalWabbit"),
+    "csv": ("delimited", "Csv"),
+    "tsv": ("delimited", "Tsv"),
+    "jsonl": ("text", "JsonLines"),
+    "parquet": ("tabular", "Parquet"),
+    "arrow": ("tabular", "Arrow"),
+    "npy": ("arrays", "Npy"),
+    "npz": ("arrays", "Npz"),
+}
+
+
+def open_stream(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    format: str | None = None,
+    compression: str | None = None,
+    threads: int | None = None,
+    *,
+    on_error: str = "stop",
+    quarantine: Callable[[bytes], None] | None = None,
+    **options: Any,
+) -> Stream:
+    """The examples of one or more files as chunks, in order.
+
+    paths: files, globs, folders, `@list.txt`, or `-` for stdin. format and compression: found from the first bytes,
+    then the name, unless given. threads: parsers beside the caller. on_error: "stop", or "skip" to leave out lines that
+    cannot be read (line formats only), each handed to `quarantine`. Further options are those of the format
+    (docs/formats.md) and block_size, max_line, max_expand, allow_truncated.
+
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "data.svm"
+    >>> _ = file.write_text("1 1:0.5 3:2\\n-1 2:1 # a comment\\n")
+    >>> with open_stream(file) as stream:
+    ...     for rows, labels, origin in stream:
+    ...         print(labels, rows.indptr, rows.indices, rows.values, origin.line)
+    [ 1. -1.] [0 2 3] [0 2 1] [0.5 2.  1. ] 1
+    >>> stream.format, stream.notes
+    ('svmlight', ['labels: -1, 1'])
+    """
+    _check("format", format, detect.FORMATS)
+    _check("compression", compression, codecs.COMPRESSIONS)
+    _check("on_error", on_error, ("stop", "skip"))
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1; got {threads!r}")
+    files = expand(paths)
+    limits = Limits(**{name: options.pop(name) for name in Limits._fields if name in options})
+    if limits.block_size < 1:
+        raise ValueError(f"block_size must be at least 1; got {limits.block_size!r}")
+    early = list[str]()  # notes made before there is a stream to hold them
+    source = Source(files[0], compression, limits, early.append)
+    try:
+        found = format or detect.detect(source.head, files[0])
+        prepare(source, found)
+        form = _format(found, options)
+        if on_error == "skip" and found not in ("svmlight", "vw", "jsonl"):
+            raise ValueError(f"on_error='skip' works for svmlight, vw and jsonl, not for {found}")
+        stream = Stream(
+            files,
+            form,
+            source,
+            format=found,
+            threads=threads,
+            compression=compression,
+            skip=on_error == "skip",
+            quarantine=quarantine,
+        )
+    except BaseException:
+        source.close()
+        raise
+    for text in early:
+        stream.note(text)
+    return stream
+
+
+def _format(name: str, options: dict[str, Any]) -> Format:
+    module, kind = HOME[name]
+    made = getattr(importlib.import_module(f"onepass.io.{module}"), kind)
+    known = [field.name for field in fields(made) if field.init]
+    for option in options:
+        if option not in known:
+            near = difflib.get_close_matches(option, [*known, *Limits._fields], n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
+            raise TypeError(f"{name} has no option {option!r}{hint}")
+    form: Format = made(**options)
+    return form
+
+
+def _check(name: str, value: str | None, allowed: tuple[str, ...]) -> None:
+    if value is not None and value not in allowed:
+        near = difflib.get_close_matches(value, allowed, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}{hint}")

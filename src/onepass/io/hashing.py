@@ -1,0 +1,76 @@
+"""Names to numbers by Vowpal Wabbit's rules: MurmurHash3 (x86, 32 bits), and numbers that stand for themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onepass._jit import jit
+
+
+@jit
+def murmur3(text: Any, start: Any, stop: Any, seed: Any) -> Any:
+    """MurmurHash3_x86_32 of text[start:stop], in the low half of a uint64. See Appleby 2011 (public domain)."""
+    low, eight = np.uint64(0xFFFFFFFF), np.uint64(8)
+    h, p = seed & low, start
+    while p + np.uint64(4) <= stop:
+        k = np.uint64(0)
+        for j in (3, 2, 1, 0):
+            k = k << eight | np.uint64(text[p + np.uint64(j)])
+        h ^= _scrambled(k)
+        h = (h << np.uint64(13) | h >> np.uint64(19)) & low
+        h = (h * np.uint64(5) + np.uint64(0xE6546B64)) & low
+        p += np.uint64(4)
+    k, q = np.uint64(0), stop
+    while q > p:
+        q -= np.uint64(1)
+        k = k << eight | np.uint64(text[q])
+    h ^= _scrambled(k) ^ (stop - start)  # no byte left: k = 0, and 0 is scrambled to 0
+    h ^= h >> np.uint64(16)
+    h = (h * np.uint64(0x85EBCA6B)) & low
+    h ^= h >> np.uint64(13)
+    h = (h * np.uint64(0xC2B2AE35)) & low
+    return h ^ h >> np.uint64(16)
+
+
+@jit
+def _scrambled(k: Any) -> Any:
+    low = np.uint64(0xFFFFFFFF)
+    k = (k * np.uint64(0xCC9E2D51)) & low
+    k = (k << np.uint64(15) | k >> np.uint64(17)) & low
+    return (k * np.uint64(0x1B873593)) & low
+
+
+@jit
+def name_hash(text: Any, start: Any, stop: Any, seed: Any) -> Any:
+    """A name's hash, seeded by its namespace's: digits alone are their number plus the seed, the rest is murmur3."""
+    whole = np.uint64(0)
+    for p in range(start, stop):
+        c = text[p]
+        if c < 48 or c > 57:
+            return murmur3(text, start, stop, seed)
+        whole = whole * np.uint64(10) + np.uint64(c - 48)
+    return whole + seed
+
+
+def hashed(name: bytes, seed: int = 0) -> int:
+    """`name_hash` of a whole name.
+
+    >>> hashed(b"price"), hashed(b"2024"), hashed(b"2024", seed=hashed(b"year")) - hashed(b"year")
+    (3888873998, 2024, 2024)
+    """
+    text = np.frombuffer(bytearray(name), np.uint8)
+    with np.errstate(over="ignore"):
+        return int(name_hash(text, np.uint64(0), np.uint64(text.size), np.uint64(seed)))
+
+
+def murmur3_of(name: bytes) -> int:
+    """MurmurHash3_x86_32 with seed 0, digits or not.
+
+    >>> murmur3_of(b"2024") == hashed(b"2024")
+    False
+    """
+    text = np.frombuffer(bytearray(name), np.uint8)
+    with np.errstate(over="ignore"):
+        return int(murmur3(text, np.uint64(0), np.uint64(text.size), np.uint64(0)))

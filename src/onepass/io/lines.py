@@ -1,0 +1,231 @@
+"""Text with one example a line: a compiled tokenizer for what is plain, a Python definition for the rest.
+
+A format gives two readers of the same language:
+
+- `tokenize`, a kernel that reads line after line into a `Table` and *stops at the first line it does not like*;
+- `read_line`, ordinary Python, which is the format's definition: it reads any line or says what is wrong with it,
+  where, and what to do about it.
+
+So the kernel needs no error codes and the messages need no kernel; a number with 800 digits is read by the second, and
+costs its own line only. Tests hold the two to the same answers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from onepass._jit import jit
+from onepass.io.chunk import Bytes, Labels
+from onepass.rows import AnyRows, Floats, Ints, Rows
+
+
+class LineError(Exception):
+    """What is wrong with one line, at which byte (from 1), and what to do about it."""
+
+    def __init__(self, message: str, column: int | None = None, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.column, self.remedy = message, column, remedy
+
+
+class BadLine(NamedTuple):
+    """A line that could not be read, by its number in the block (from 0)."""
+
+    line: int
+    text: bytes
+    fault: LineError
+
+
+class Parsed(NamedTuple):
+    """What a block held, and where it stood. `bad` lines were left out; `flags` are the format's own remarks."""
+
+    rows: AnyRows
+    labels: Labels | None
+    lines: int
+    bad: list[BadLine]
+    flags: int = 0
+    start: int = 0
+    stop: int = 0
+
+
+class Example(NamedTuple):
+    """One line as the definition reads it."""
+
+    label: float
+    indices: list[int]
+    values: list[float]
+    flags: int = 0
+
+
+class Table(NamedTuple):
+    """Where a tokenizer writes: CSR arrays and labels, long enough for whatever the block may hold."""
+
+    indptr: Ints
+    indices: npt.NDArray[np.int32]
+    values: Floats
+    labels: Floats
+
+
+class State(NamedTuple):
+    """How far a tokenizer has come: byte, row, non-zero, line, and remarks so far."""
+
+    position: int
+    row: int
+    nonzeros: int
+    line: int
+    flags: int
+
+
+class LineFormat(Protocol):
+    """A text format with one example a line."""
+
+    shortest_row: int  # bytes of the shortest line that is an example, its newline counted
+    shortest_feature: int  # bytes of the shortest feature, the space before it counted
+
+    def tokenize(self, text: Bytes, size: int, table: Table, state: State) -> State:
+        """Read on from `state` until the block's end or a line that `read_line` must judge."""
+        ...
+
+    def read_line(self, line: bytes) -> Example | None:
+        """The example of a line (without its newline), None for a blank or comment. Raises LineError."""
+        ...
+
+
+def closed(text: bytes) -> tuple[Bytes, int]:
+    """The text in a writable buffer that ends in a newline, and its size with that newline.
+
+    Every loop of a tokenizer stops at a newline, so none has to look for the end of the buffer.
+    """
+    size = len(text) + (not text.endswith(b"\n"))
+    buffer = np.empty(size, np.uint8)
+    buffer[: len(text)] = np.frombuffer(text, np.uint8)
+    buffer[-1:] = 10
+    return buffer, size if text else 0
+
+
+def parse_lines(form: LineFormat, text: Bytes, size: int, skip: bool = False) -> Parsed:
+    """The examples of a block of whole lines (`closed`). Without `skip` reading ends at the first bad line."""
+    table = Table(
+        np.empty(size // form.shortest_row + 2, np.int64),
+        np.empty(size // form.shortest_feature + 1, np.int32),
+        np.empty(size // form.shortest_feature + 1, np.float64),
+        np.empty(size // form.shortest_row + 1, np.float64),
+    )
+    table.indptr[0] = 0
+    state, bad = State(0, 0, 0, 0, 0), list[BadLine]()
+    with np.errstate(over="ignore"):  # hashes and long mantissas wrap on purpose; compiled code does not ask
+        state = form.tokenize(text, size, table, state)
+        while state.position < size:
+            line = _line_at(text, state.position, size)
+            try:
+                state = _store(form.read_line(line), len(line) + 1, table, state)
+            except LineError as fault:
+                bad.append(BadLine(state.line, line, fault))
+                if not skip:
+                    break
+                state = state._replace(position=state.position + len(line) + 1, line=state.line + 1)
+            state = form.tokenize(text, size, table, state)
+    arrays: tuple[npt.NDArray[Any], ...] = table
+    for array, used in zip(arrays, (state.row + 1, state.nonzeros, state.nonzeros, state.row), strict=True):
+        array.resize(used, refcheck=False)  # gives the rest back in place: nobody else holds these arrays yet
+    return Parsed(Rows(*table[:3]), table.labels, state.line, bad, state.flags)
+
+
+def _line_at(text: Bytes, position: int, size: int) -> bytes:
+    width = 4096
+    while position + width < size:
+        piece = text[position : position + width].tobytes()
+        if b"\n" in piece:
+            return piece.partition(b"\n")[0]
+        width *= 8
+    return text[position:size].tobytes().partition(b"\n")[0]
+
+
+def _store(example: Example | None, length: int, table: Table, state: State) -> State:
+    position, line = state.position + length, state.line + 1
+    if example is None:
+        return state._replace(position=position, line=line)
+    end = state.nonzeros + len(example.indices)
+    table.indices[state.nonzeros : end] = example.indices
+    table.values[state.nonzeros : end] = example.values
+    table.labels[state.row] = example.label
+    table.indptr[state.row + 1] = end
+    return State(position, state.row + 1, end, line, state.flags | example.flags)
+
+
+NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+def finite(text: bytes, column: int, what: str, missing: str = "error") -> float:
+    """The number that the text is. Raises LineError at its first bad byte, or with what it is instead."""
+    plain = text.lower().lstrip(b"+-")
+    if plain == b"nan":
+        if missing == "zero":
+            return 0.0
+        raise LineError(
+            f"{what} {text.decode()} is not a finite number", column, None if what == "label" else "--missing=zero"
+        )
+    if plain in (b"inf", b"infinity"):
+        raise LineError(f"{what} {text.decode()} is not a finite number", column)
+    match = NUMBER.match(text)
+    end = match.end() if match else 0
+    if end < len(text):
+        raise LineError(f"this {what} is not a number", column + end)
+    value = float(text)
+    if math.isinf(value):
+        raise LineError(f"{what} overflows: it is beyond the largest float, 1.8e308", column)
+    return value
+
+
+def carriage_return(line: bytes) -> LineError:
+    """What to say of a CR that does not stand before an LF."""
+    return LineError(
+        "a carriage return in the middle of a line: do the lines end in CR only?",
+        line.index(b"\r") + 1,
+        "convert the line ends, e.g. tr '\\r' '\\n'",
+    )
+
+
+KEEP_NONE, KEEP_SUM, KEEP_LAST = 0, 1, 2  # what to do with a feature that stands twice in a row
+
+
+@jit
+def tidy(indices: Any, values: Any, begin: Any, end: Any, keep: Any) -> Any:
+    """The row's new end after sorting it by index and joining duplicates; −1 if `keep` forbids them or a sum overflows.
+
+    Equal indices stay in their order (the key holds the place), so that sums have one value.
+    """
+    size = end - begin
+    keys = np.empty(size, np.uint64)
+    for j in range(size):
+        keys[j] = (np.uint64(indices[begin + j]) << np.uint64(32)) | np.uint64(j)
+    keys.sort()
+    old = values[begin:end].copy()
+    last = begin - 1
+    for key in keys:
+        index, value = np.int32(key >> np.uint64(32)), old[key & np.uint64(0xFFFFFFFF)]
+        if last >= begin and indices[last] == index:
+            if keep == KEEP_NONE:
+                return np.int64(-1)
+            values[last] = values[last] + value if keep == KEEP_SUM else value
+            if not math.isfinite(values[last]):
+                return np.int64(-1)
+        else:
+            last += 1
+            indices[last], values[last] = index, value
+    return np.int64(last + 1)
+
+
+def tidied(indices: list[int], values: list[float], keep: int) -> tuple[list[int], list[float]] | None:
+    """The same for lists; None where `tidy` gives −1."""
+    joined: dict[int, float] = {}
+    for index, value in zip(indices, values, strict=True):
+        if index in joined and keep == KEEP_NONE:
+            return None
+        joined[index] = joined[index] + value if index in joined and keep == KEEP_SUM else value
+    order = sorted(joined)
+    return order, [joined[index] for index in order]

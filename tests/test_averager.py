@@ -1,0 +1,99 @@
+"""CutoffAverager against eq. (3) and (4), with hypotheses of every shape."""
+
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import oracles
+from onepass.averager import CutoffAverager
+from onepass.errors import ConversionError, DataError
+from onepass.passes import Pass
+from strategies import dyadic
+
+SHAPES = {
+    "array": (lambda w: w, lambda h: h),
+    "tuple": (lambda w: (w[:2], w[2:]), np.concatenate),
+    "list": (lambda w: [w[:1], w[1:]], np.concatenate),
+    "dict": (lambda w: {"a": w[:3], "b": w[3:]}, lambda h: np.concatenate([h["a"], h["b"]])),
+    "nested": (lambda w: {"a": (w[:1], [w[1:]])}, lambda h: np.concatenate([h["a"][0], h["a"][1][0]])),
+}
+
+
+def watched(X, y, wrap, flat, **options):
+    averager = CutoffAverager(**options)
+    h = wrap(np.zeros(X.shape[1]))
+    for x, label in zip(X, y, strict=True):
+        loss = float(label * (flat(h) @ x) <= 0)
+        averager.observe(h, loss)
+        if loss:
+            h = wrap(flat(h) + label * x)
+    return averager
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_the_cutoff_average(shape, seed):
+    X, y = dyadic(seed, 300, 5, noise=0.05)
+    averager = watched(X, y, *SHAPES[shape])
+    model, certificate = averager.result()
+    W = oracles.hypotheses(X, y, oracles.perceptron, (5,))
+    losses = oracles.margins(X, y, W) <= 0
+    B = oracles.counted(losses, certificate.k)
+    np.testing.assert_allclose(SHAPES[shape][1](model), np.array(W[:-1])[B].mean(axis=0), atol=1e-12)
+    run = Pass(classes=[-1, 1], fit_intercept=False)
+    run.feed(X, y)
+    expected = run.certificate()
+    assert (certificate.k, certificate.counted) == (expected.k, expected.counted)
+    assert certificate.risk == pytest.approx(expected.risk, rel=1e-6)
+    assert (certificate.covers, CutoffAverager(convex=True).certificate().covers) == ("members", "model")
+
+
+def test_named_tuples_stay_what_they_are():
+    Pair = namedtuple("Pair", "w b")
+    averager = CutoffAverager()
+    averager.observe(Pair(np.zeros(2), 1.0), 0.0)
+    model, _ = averager.result()
+    assert isinstance(model, Pair)
+    assert model.b == 1.0
+
+
+def test_changing_in_place_after_a_loss_is_an_error_with_the_remedy():
+    averager, w = CutoffAverager(), np.zeros(2)
+    averager.observe(w, 1.0)
+    w += 1.0
+    with pytest.raises(DataError, match="new object"):
+        averager.observe(w, 0.0)
+
+
+def test_the_same_object_unchanged_after_a_loss_starts_a_new_run():
+    averager, w = CutoffAverager(), np.ones(2)
+    for loss in (0.0, 1.0, 0.0, 0.0, 1.0):
+        averager.observe(w, loss)
+    model, certificate = averager.result()
+    np.testing.assert_array_equal(model, np.ones(2))
+    assert averager._runs == 2
+    assert certificate.rounds == 5
+
+
+def test_a_new_object_without_a_loss_ends_the_run_too():
+    averager = CutoffAverager()
+    for value in (1.0, 1.0, 2.0):
+        averager.observe(value, 0.0) if value == 2.0 else averager.observe(float("1"), 0.0)
+    model, certificate = averager.result()
+    assert certificate.rounds == 3
+    assert 1.0 <= model <= 2.0
+
+
+def test_bad_losses_and_bounds_are_named():
+    averager = CutoffAverager(loss_bound=2.0)
+    for loss in (-0.1, 2.1, float("nan")):
+        with pytest.raises(DataError, match="loss: "):
+            averager.observe(0.0, loss)
+    assert averager.rounds == 0
+    with pytest.raises(ValueError, match="loss_bound: "):
+        CutoffAverager(loss_bound=0.0)
+    with pytest.raises(ValueError, match="delta: "):
+        CutoffAverager(delta=2.0)
+    with pytest.raises(ConversionError, match="no round"):
+        averager.result()

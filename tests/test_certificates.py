@@ -1,0 +1,259 @@
+"""Certificates against the definition, round by round; and what they say of themselves."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oracles
+from onepass import certificates, conversions
+from onepass.certificates import Certificate, betting, certify, dekel2008, dekel2008_a, round_up
+from onepass.errors import ConversionError
+from onepass.passes import Pass
+from onepass.trace.tally import BETS
+from strategies import csr, dyadic
+
+DELTA = 0.05
+
+
+def trace_of(learner, seed=0, rows=400, **options):
+    X, y = dyadic(seed, rows, 5, noise=0.1)
+    run = Pass(learner, classes=[-1, 1], order_alarm=False, **options)
+    run.feed(csr(X), y)
+    return run.trace()
+
+
+def rounds_of(trace, loss):
+    """X per round, and 1 where the round ended a run: all that a certificate is made of."""
+    x = np.zeros(trace.rounds)
+    margin = trace.log.margin
+    if loss == "zero_one":
+        x[trace.log.round - 1] = margin <= 0
+    else:
+        x[trace.log.round - 1] = np.maximum(0, 1 - margin) / trace.terms.loss_bound
+    ends = np.zeros(trace.rounds)
+    ends[trace.log.round - 1] = 1.0
+    return x, ends
+
+
+CASES = [("perceptron", {}, "zero_one"), ("margin", {"radius": 2.0}, "hinge"), ("margin", {"radius": 2.0}, "zero_one")]
+
+
+@pytest.mark.parametrize(("learner", "options", "loss"), CASES)
+@pytest.mark.parametrize("seed", range(3))
+def test_betting_for_every_conversion_is_the_definition(learner, options, loss, seed):
+    trace = trace_of(learner, seed, **options)
+    x, ends = rounds_of(trace, loss)
+    C = 1.0 if loss == "zero_one" else trace.terms.loss_bound
+    starts = np.cumsum(trace.survival) - trace.survival
+
+    def bound(chosen, price):
+        return C * oracles.betting(x[np.asarray(chosen, dtype=bool)], DELTA * price)
+
+    def price(i):
+        return 1 / ((i + 1) * (i + 2))
+
+    hold = np.arange(trace.rounds)
+    close = {"rel": 1e-6, "abs": 0}
+    assert certify(trace, "average", loss=loss).risk == pytest.approx(bound(np.ones_like(x), 1), **close)
+    last = certify(trace, "last", loss=loss)
+    assert last.risk == pytest.approx(bound(hold >= starts[-1], price(trace.updates)), **close)
+    j = int(np.argmax(trace.survival))
+    longest = certify(trace, "longest", loss=loss)
+    chosen = (hold >= starts[j]) & (hold < starts[j] + trace.survival[j])
+    assert (longest.k, longest.risk) == (j, pytest.approx(bound(chosen, price(j)), **close))
+    grid = [k for k in oracles.grid(int(trace.survival.max())) if k < trace.survival.max()]
+    risks = [bound(oracles.counted(ends, k), price(i)) for i, k in enumerate(grid)]
+    cut = certify(trace, "cutoff", loss=loss)
+    assert cut.risk == pytest.approx(min(risks), **close)
+    assert risks[grid.index(cut.k)] == pytest.approx(min(risks), **close)
+    assert cut.counted == oracles.counted(ends, cut.k).sum()
+    suffixes = [bound(hold >= s, price(s)) for s in starts]
+    suffix = certify(trace, "suffix", loss=loss)
+    assert suffix.risk == pytest.approx(min(suffixes), **close)
+    assert suffix.counted == trace.rounds - suffix.k
+
+
+@pytest.mark.parametrize(("learner", "options", "loss"), CASES)
+@pytest.mark.parametrize("bound", ["betting", "dekel2008"])
+@pytest.mark.parametrize("seed", range(3))
+def test_all_cutoffs_equal_brute_force_over_every_k(learner, options, loss, bound, seed):
+    """k with cutoffs="all" is the best of all 0 … m−1 by eq. (3), and of equally good ones the smallest."""
+    trace = trace_of(learner, seed, rows=250, cutoffs="all", **options)
+    x, ends = rounds_of(trace, loss)
+    C = 1.0 if loss == "zero_one" else trace.terms.loss_bound
+    a = dekel2008_a(trace.rounds, None, DELTA, family=True)
+    risks = []
+    for k in range(trace.rounds):
+        B = oracles.counted(ends, k)
+        if bound == "betting":
+            risks.append(C * oracles.betting(x[B], DELTA / ((k + 1) * (k + 2))))
+        else:
+            risks.append(oracles.dekel2008(B.sum(), C * x[B].sum(), a, C))
+    found = certify(trace, "cutoff", bound=bound, loss=loss)
+    assert found.risk == pytest.approx(min(risks), rel=1e-6)
+    best = np.flatnonzero(np.array(risks) <= min(risks) * (1 + 1e-9))
+    if best.size == 1:
+        assert found.k == best[0]
+    q = conversions.cutoff(trace, found.k)
+    B = oracles.counted(ends, found.k)
+    run_number = np.concatenate([[0], np.cumsum(ends)])[: trace.rounds].astype(int)
+    np.testing.assert_array_equal(q, np.bincount(run_number[B], minlength=len(q)))
+
+
+def test_first_hypothesis_counts_one_round_more():
+    """B_0 = 1 in eq. (3), also where the first round ends the first hypothesis."""
+    for y in ([1, 1, -1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1, -1, 1]):
+        for intercept in (True, False):
+            run = Pass(classes=[-1, 1], fit_intercept=intercept, cutoffs="all", order_alarm=False)
+            run.feed(np.ones((8, 1)), y)
+            trace = run.trace()
+            x, ends = rounds_of(trace, "zero_one")
+            (block,) = conversions.choices(trace, "cutoff", "zero_one")
+            for k, rounds, losses in zip(block.value, block.rounds, block.losses, strict=True):
+                B = oracles.counted(ends, k)
+                assert (rounds, losses) == (B.sum(), x[B].sum())
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=60), st.floats(1e-6, 0.5))
+@settings(deadline=None, max_examples=60)
+def test_betting_never_goes_below_the_average_loss(losses, delta):
+    S = np.log1p(-np.outer(losses, BETS)).sum(axis=0)
+    bound = betting(len(losses), S, delta)
+    assert bound == pytest.approx(oracles.betting(losses, delta), rel=1e-6)
+    assert bound >= np.mean(losses) - 1e-12
+
+
+def test_betting_is_monotone_and_ends_at_the_loss_bound():
+    S = 5 * np.log1p(-BETS)
+    assert betting(0, np.zeros(64), 0.05) == 1.0
+    assert betting(3, 3 * np.log1p(-BETS), 0.05) == 1.0
+    assert betting(100, S, 0.001) > betting(100, S, 0.1) > betting(1000, S, 0.1)
+
+
+def test_dekel2008_is_the_formula():
+    for n, total in ((1000, 30.0), (50, 0.0), (10, 10.0)):
+        assert dekel2008(n, total, 12.0) == pytest.approx(oracles.dekel2008(n, total, 12.0, 1.0))
+    assert dekel2008(0, 0.0, 12.0) == 1.0
+    assert dekel2008_a(10, 1000, 0.05, True) == pytest.approx(math.log(1000**2 / 0.05))
+    for t, m, j in ((1, 4, 1), (4, 4, 1), (5, 8, 2), (8, 8, 2), (1000, 1024, 9)):
+        assert dekel2008_a(t, None, 0.05, True) == pytest.approx(math.log(m**2 * j * (j + 1) / 0.05))
+        assert dekel2008_a(t, None, 0.05, False) == pytest.approx(math.log(m * j * (j + 1) / 0.05))
+
+
+def test_a_horizon_that_was_passed_withholds_dekel2008_only():
+    trace = trace_of("perceptron", horizon=100)
+    certificate = certify(trace, bound="dekel2008")
+    assert math.isnan(certificate.risk)
+    assert "horizon" in str(certificate)
+    assert certify(trace).withheld is None
+
+
+def test_hinge_is_refused_where_it_has_no_bound():
+    for learner, options in (("perceptron", {"radius": 1.0}), ("margin", {}), ("pa", {"radius": 1.0})):
+        trace = trace_of(learner, **options)
+        assert certify(trace).loss == "zero_one"
+        with pytest.raises(ConversionError, match="radius"):
+            certify(trace, loss="hinge")
+    with pytest.raises(ConversionError, match="radius"):
+        Pass("perceptron", loss="hinge")
+
+
+def test_a_certificate_says_what_it_covers():
+    trace = trace_of("perceptron")
+    members = certify(trace, "cutoff")
+    assert (members.covers, members.loss) == ("members", "zero_one")
+    assert "twice" in str(members)
+    assert certify(trace, "longest").covers == "model"
+    trace = trace_of("margin", radius=2.0, rows=1500)
+    model = certify(trace, "cutoff")
+    assert (model.covers, model.loss) == ("model", "hinge")
+    assert "95 %" in str(model)
+    assert "Assumed" in str(model)
+    assert round_up(model.risk) in str(model)
+    assert json.loads(json.dumps(model.as_dict()))["k"] == model.k
+    assert certify(trace, "average").k is None
+
+
+def test_round_up_never_shows_less():
+    for risk in (0.05, 0.05001, 0.123456, 1.0, 10.99999):
+        assert float(round_up(risk)) >= risk - 1e-12
+
+
+def test_frozen_candidates_are_charged_with_later_rows_only():
+    X, y = dyadic(2, 300, 5, noise=0.1)
+    for what in ("average", "hypothesis"):
+        run = Pass(classes=[-1, 1], penalised=what, order_alarm=False)
+        run.feed(X, y)
+        trace = run.trace()
+        frozen = trace.frozen["penalised"]
+        Z = np.column_stack([np.ones(300), X])
+        W = oracles.hypotheses(Z, y, oracles.perceptron, (6,))
+        for number, weights in zip(frozen.number, frozen.weights, strict=True):
+            t = 2**number
+            expected = W[t] if what == "hypothesis" else np.mean(W[:t], axis=0)
+            np.testing.assert_array_equal(weights[:, 0], expected)
+            assert frozen.tally.rounds[number] == 300 - t
+            assert frozen.tally.mistakes[number] == (y[t:] * (Z[t:] @ expected) <= 0).sum()
+        certificate = certify(trace, "penalised")
+        i = certificate.k
+        x = (y[2**i :] * (Z[2**i :] @ run.model("penalised").weights[:, 0]) <= 0).astype(float)
+        assert certificate.risk == pytest.approx(oracles.betting(x, DELTA / ((i + 1) * (i + 2))), rel=1e-6)
+        assert certificate.covers == "model"
+
+
+def test_validation_rows_are_not_learned_from():
+    X, y = dyadic(2, 600, 5, noise=0.1)
+    run = Pass(classes=[-1, 1], validation_fraction=0.3, order_alarm=False, seed=7)
+    run.feed(X, y)
+    assert run.rows == 600
+    assert 100 < 600 - run.rounds < 260
+    with_other_labels = np.where(kept_out(run), -y, y)
+    other = Pass(classes=[-1, 1], validation_fraction=0.3, order_alarm=False, seed=7)
+    other.feed(X, with_other_labels)
+    np.testing.assert_array_equal(run.trace().last, other.trace().last)
+    assert certify(run.trace(), "validation").risk < certify(other.trace(), "validation").risk
+    with pytest.raises(ConversionError, match="betting"):
+        run.certificate("validation", bound="dekel2008")
+
+
+def kept_out(run):
+    from onepass.passes import held_out
+
+    return held_out(run.seed, 0, run.rows, run.validation_fraction)
+
+
+@pytest.mark.parametrize("conversion", ["penalised", "validation"])
+def test_undeclared_candidates_are_refused_with_the_remedy(conversion):
+    trace = trace_of("perceptron")
+    with pytest.raises(ConversionError, match="before the first row"):
+        certify(trace, conversion)
+
+
+def test_bad_arguments_are_named():
+    trace = trace_of("perceptron")
+    for options, name in (
+        ({"delta": 0.0}, "delta"),
+        ({"delta": 1.0}, "delta"),
+        ({"delta": math.nan}, "delta"),
+        ({"bound": "hoeffding"}, "bound"),
+        ({"loss": "squared"}, "loss"),
+    ):
+        with pytest.raises(ValueError, match=f"{name}: "):
+            certify(trace, **options)
+    with pytest.raises(ValueError, match="conversion: "):
+        certify(trace, "median")
+
+
+def test_no_rounds_no_certificate():
+    certificate = Pass().certificate()
+    assert isinstance(certificate, Certificate)
+    assert "no row" in str(certificate)
+    one = Pass()
+    one.feed([[1.0]], [1])
+    assert not one.certificate().informative
+    assert "Not yet informative" in str(one.certificate())
+    assert certificates.certify(one.trace(), "last").counted == 0

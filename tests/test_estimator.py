@@ -1,0 +1,177 @@
+"""OnePassClassifier: scikit-learn's contract, and ours."""
+
+import importlib
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from onepass import ConversionError, OnePassClassifier, Pass
+from onepass.learners import MarginPerceptron, PassiveAggressive, Perceptron
+from strategies import csr, cuts, dyadic
+
+
+@parametrize_with_checks(
+    [
+        OnePassClassifier(),
+        OnePassClassifier(MarginPerceptron(), radius=1.0),
+        OnePassClassifier("pa", conversion="penalised", shuffle=False),
+    ]
+)
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("learner", [Perceptron(), MarginPerceptron(), PassiveAggressive(variant=2)])
+def test_fit_without_shuffling_is_any_cutting_into_partial_fit(learner):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 6)), rng.choice(["a", "b", "c"], size=400)
+    whole = OnePassClassifier(learner, shuffle=False, radius=2.0, penalised="average").fit(csr(X), y)
+    for pieces in (3, 60):
+        cut = OnePassClassifier(learner, shuffle=False, radius=2.0, penalised="average")
+        for first, last in pairwise(cuts(pieces, 400, pieces)):
+            if last > first:
+                cut.partial_fit(csr(X[first:last]), y[first:last], classes=["a", "b", "c"])
+        np.testing.assert_array_equal(whole.coef_, cut.coef_)
+        np.testing.assert_array_equal(whole.intercept_, cut.intercept_)
+        assert whole.certificate_ == cut.certificate_
+
+
+def test_one_row_at_a_time_is_the_whole():
+    """By the short way for one row, with the long way for what it does not take; dense rows, to the last bit."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(300, 5)), rng.choice([0, 1], size=300)
+    for options in ({}, {"learner": "margin"}, {"learner": "margin", "radius": 1.0}, {"max_trace_memory": 2_000}):
+        whole = OnePassClassifier(shuffle=False, **options).fit(X, y)
+        rows = OnePassClassifier(shuffle=False, **options)
+        for i in range(300):
+            rows.partial_fit(X[i : i + 1], y[i : i + 1] if i % 2 else [int(y[i])], classes=[0, 1] if i == 0 else None)
+        np.testing.assert_array_equal(whole.coef_, rows.coef_)
+        assert whole.certificate_ == rows.certificate_
+        np.testing.assert_array_equal(whole.predict(X[:1]), rows.predict(X[:1]))
+
+
+@pytest.mark.parametrize(
+    ("x", "label", "message"),
+    [
+        ([[np.nan, 0.0, 0.0]], 0, "NaN"),
+        ([[np.inf, 0.0, 0.0]], 0, "infinity"),
+        ([[1e308, 0.0, 0.0]], 0, "too large"),
+        ([[1.0, 0.0]], 0, "2 features"),
+        ([[1.0, 0.0, 0.0]], 5, "label 5"),
+    ],
+)
+def test_a_rejected_row_leaves_the_model_bit_identical(x, label, message):
+    X, y = dyadic(0, 100, 3)
+    clf = OnePassClassifier(shuffle=False).partial_fit(X, (y > 0).astype(int), classes=[0, 1])
+    before = pickle.dumps(clf.coef_), str(clf.certificate_)
+    with pytest.raises(ValueError, match=message):
+        clf.partial_fit(np.array(x), [label])
+    assert (pickle.dumps(clf.coef_), str(clf.certificate_)) == before
+    assert clf.trace_.rounds == 100
+
+
+def test_fit_shuffles_the_whole_by_default():
+    X, y = dyadic(3, 600, 5, noise=0.0)
+    order = np.argsort(y, kind="stable")
+    assert OnePassClassifier(shuffle=False).fit(X[order], y[order]).certificate_.withheld
+    shuffled = OnePassClassifier().fit(X[order], y[order])
+    assert shuffled.certificate_.withheld is None
+    other = OnePassClassifier(random_state=1).fit(X[order], y[order])
+    assert not np.array_equal(shuffled.coef_, other.coef_)
+
+
+def test_it_is_a_shell_around_a_pass():
+    X, y = dyadic(3, 300, 5)
+    clf, run = OnePassClassifier(shuffle=False).fit(X, y), Pass(classes=[-1, 1], n_features=5)
+    run.feed(X, y)
+    np.testing.assert_array_equal(clf.coef_[0], run.model().weights[1:, 0])
+    assert clf.certificate_ == run.certificate()
+    assert clf.certificate_ is clf.certificate_  # cached by round
+    np.testing.assert_array_equal(clf.convert("last").weights, run.trace().last)
+    assert clf.trace_.updates == run.trace().updates
+    clf.partial_fit(X, y)
+    assert clf.certificate_.rounds == 600
+
+
+def test_pipeline_grid_search_and_clone():
+    X, y = dyadic(4, 300, 5, noise=0.02)
+    pipe = make_pipeline(MaxAbsScaler(), OnePassClassifier())
+    assert cross_val_score(pipe, X, y, cv=3).mean() > 0.7
+    search = GridSearchCV(
+        OnePassClassifier(),
+        {"learner": ["perceptron", MarginPerceptron(), PassiveAggressive(C=0.1), PassiveAggressive]},
+        cv=3,
+        error_score="raise",
+    ).fit(X, y)
+    assert search.best_score_ > 0.7
+    twin = clone(OnePassClassifier(PassiveAggressive(C=0.1), delta=0.1))
+    assert twin.learner == PassiveAggressive(C=0.1)
+    assert "delta=0.1" in repr(twin)
+
+
+def test_pickles_are_small_go_on_learning_and_keep_rows_only_if_asked():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 10)), rng.choice([0, 1], size=3000)
+    plain = OnePassClassifier("margin", shuffle=False).fit(X, y)
+    rows = OnePassClassifier("margin", shuffle=False, pickle_rows=True).fit(X, y)
+    assert len(pickle.dumps(plain)) < len(pickle.dumps(rows)) / 2
+    for clf in (plain, rows):
+        before = clf.coef_
+        back = pickle.loads(pickle.dumps(clf))
+        np.testing.assert_array_equal(back.coef_, before)
+        assert (back.certificate_.risk, back.certificate_.k) == (clf.certificate_.risk, clf.certificate_.k)
+        assert back.trace_.rounds == clf.trace_.rounds
+        back.partial_fit(X[:100], y[:100])
+        clf.partial_fit(X[:100], y[:100])
+        np.testing.assert_allclose(back.coef_, clf.coef_, atol=1e-12)
+    assert pickle.loads(pickle.dumps(rows)).convert("suffix") is not None
+    with pytest.raises(ConversionError, match="max_trace_memory"):
+        pickle.loads(pickle.dumps(plain)).convert("suffix")
+
+
+def test_data_frames_and_text_labels():
+    X, y = dyadic(5, 200, 3)
+    names = np.where(y > 0, "spam", "ham")
+    expected = OnePassClassifier().fit(X, names)
+    for module in ("pandas", "polars"):
+        library = importlib.import_module(module)
+        frame = library.DataFrame({name: X[:, i] for i, name in enumerate("abc")})
+        clf = OnePassClassifier().fit(frame, names)
+        np.testing.assert_array_equal(clf.coef_, expected.coef_)
+        assert clf.feature_names_in_.tolist() == ["a", "b", "c"]
+        assert clf.predict(frame).tolist() == expected.predict(X).tolist()
+
+
+def test_what_it_does_not_take_is_said_clearly():
+    X, y = dyadic(5, 50, 3)
+    with pytest.raises(TypeError, match="sample_weight is not supported"):
+        OnePassClassifier().fit(X, y, sample_weight=np.ones(50))
+    with pytest.raises(TypeError, match="sample_weight"):
+        OnePassClassifier().partial_fit(X, y, classes=[-1, 1], sample_weight=np.ones(50))
+    with pytest.raises(TypeError, match="epochs"):
+        OnePassClassifier().fit(X, y, epochs=3)
+    with pytest.raises(ValueError, match="classes: "):
+        OnePassClassifier().partial_fit(X, y)
+    with pytest.raises(ValueError, match="classes: "):
+        OnePassClassifier().partial_fit(X, y, classes=[-1, 1]).partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match="one class"):
+        OnePassClassifier().fit(X, np.ones(50))
+    with pytest.raises(ValueError, match="validation_fraction: "):
+        OnePassClassifier(conversion="validation").fit(X, y)
+    assert OnePassClassifier(conversion="penalised").fit(X, y).certificate_.covers == "model"
+
+
+def test_stop_at_ends_a_fit():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80_000, 3))
+    y = X[:, 0] > 0
+    clf = OnePassClassifier(stop_at=0.02).fit(X, y)
+    assert clf.certificate_.risk <= 0.02
+    assert clf.trace_.rounds < 40_000

@@ -1,0 +1,81 @@
+"""The house keeps its own rules: what imports what, and kernels that run compiled, interpreted and bounds-checked."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def python(code, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("start", ["import onepass", "import onepass.cli; onepass.cli.program"])
+def test_starting_up_imports_nothing_heavy(start):
+    loaded = python(f"{start}\nimport sys; print(*sys.modules)").split()
+    assert not {"numba", "sklearn", "scipy", "pyarrow", "matplotlib"} & set(loaded)
+
+
+def test_the_pass_imports_no_scikit_learn():
+    loaded = python("import onepass; onepass.Pass('margin')\nimport sys; print(*sys.modules)").split()
+    assert not {"sklearn", "pyarrow", "matplotlib", "dask"} & set(loaded)
+
+
+def test_every_public_name_is_there():
+    import onepass
+
+    for name in onepass.__all__:
+        assert getattr(onepass, name) is not None
+    assert set(dir(onepass)) >= set(onepass.__all__)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = onepass.nothing
+
+
+RUN = """
+import numpy as np
+from onepass.passes import Pass
+rng = np.random.default_rng(0)
+X = rng.integers(-16, 17, size=(90, 4)) / 8.0
+for classes in (2, 3):
+    y = np.argmax(X @ rng.integers(-8, 9, size=(4, classes)), axis=1)
+    for learner in ("perceptron", "margin", "pa", "pa2", "margin-sphere"):
+        for memory in (1 << 20, 3000):
+            run = Pass(learner, classes=range(classes), radius=2.0, penalised="average", validation_fraction=0.2,
+                       max_trace_memory=memory)
+            run.feed(X, y)
+            print(learner, memory, run.model().weights.tobytes().hex(), run.certificate(), run.certificate("penalised"))
+"""
+
+
+def test_interpreted_equals_compiled_equals_bounds_checked(tmp_path):
+    """To the last bit."""
+    compiled = python(RUN)
+    assert compiled == python(RUN, NUMBA_DISABLE_JIT="1")
+    assert compiled == python(RUN, NUMBA_BOUNDSCHECK="1", NUMBA_CACHE_DIR=str(tmp_path))
+
+
+def test_without_a_writable_cache_it_runs_with_one_notice(tmp_path):
+    code = (
+        "import numba.core.caching as c\n"
+        "c.CacheImpl._locator_classes = []\n"
+        "from onepass.passes import Pass\n"
+        "run = Pass(); run.feed([[1.0], [2.0]], [0, 1]); print(run.rounds)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.stdout.strip() == "2", done.stderr
+    assert done.stderr.count("no writable folder") == 1
+
+
+def test_no_path_of_a_machine_and_no_list_of_exceptions():
+    contract = (ROOT / "pyproject.toml").read_text()
+    assert "ignore_imports" not in contract
+    for path in ROOT.glob("src/**/*.py"):
+        assert "/home/" not in path.read_text(), path

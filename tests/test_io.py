@@ -1,0 +1,486 @@
+"""Sources, compression, blocks, order and errors: what is common to all formats."""
+
+import bz2
+import gzip
+import itertools
+import lzma
+import os
+import stat
+import threading
+import tracemalloc
+
+import numba
+import numpy as np
+import pyarrow
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import onepass.io.stream
+import oracles_io as oracle
+from onepass.errors import DataError, printable
+from onepass.io import open_stream
+from onepass.io.detect import detect, guess
+
+TEXT = b"".join(b"%d 1:%d.5 %d:0.25\n" % ((-1) ** i, i, i + 2) for i in range(40))
+
+
+def zst(data):
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(data)
+    return sink.getvalue().to_pybytes()
+
+
+COMPRESS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zst}
+
+
+def read(paths, **options):
+    """[(label, {index: value})] and the stream, read to its end."""
+    examples = []
+    with open_stream(paths, **options) as stream:
+        for chunk in stream:
+            indptr, indices, values = (array.tolist() for array in chunk.rows)
+            for i, label in enumerate(chunk.labels.tolist()):
+                row = slice(indptr[i], indptr[i + 1])
+                examples.append((label, dict(zip(indices[row], values[row], strict=True))))
+    return examples, stream
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A function that writes bytes to a new file and returns its path."""
+
+    def write(data, name="data.svm"):
+        (tmp_path / name).write_bytes(data)
+        return tmp_path / name
+
+    return write
+
+
+# Cutting anywhere changes nothing ------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    lines=st.lists(st.sampled_from(["1 1:2", "-1 3:0.5 4:1", "", "# " + "x" * 30, "2"]), min_size=1, max_size=12),
+    end=st.sampled_from(["\n", "\r\n"]),
+    last=st.booleans(),
+    block_size=st.integers(1, 40),
+    how=st.sampled_from(["plain", "gz", "bom"]),
+)
+def test_any_block_size_gives_the_same_examples_and_lines(file, lines, end, last, block_size, how):
+    text = (end.join(["1 1:1", *lines]) + end * last).encode()
+    data = {"plain": text, "gz": gzip.compress(text), "bom": b"\xef\xbb\xbf" + text}[how]
+    path = file(data)
+    examples, stream = read(path, block_size=block_size, threads=2)
+    assert examples == oracle.svmlight(text)
+    assert stream.consumed == stream.total_bytes == len(data)
+
+
+def test_origins_tile_the_file_and_count_its_lines(file):
+    text = b"# head\n" + TEXT + b"\n# tail"
+    with open_stream(file(text), block_size=64) as stream:
+        chunks = list(stream)
+    assert len(chunks) > 10
+    for chunk, after in itertools.pairwise(chunks):
+        assert chunk.origin.stop == after.origin.start
+        assert chunk.origin.consumed < after.origin.consumed
+        assert after.origin.line - chunk.origin.line == text[chunk.origin.start : chunk.origin.stop].count(b"\n")
+    for chunk in chunks:
+        examples = oracle.svmlight(text[chunk.origin.start : chunk.origin.stop])
+        assert chunk.labels.tolist() == [label for label, _ in examples]
+        assert chunk.size == len(examples)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_any_number_of_threads_gives_the_same_bits(file, threads):
+    with open_stream(file(TEXT), block_size=50, threads=threads) as stream:
+        chunks = [(c.rows.indices.tobytes(), c.rows.values.tobytes(), c.labels.tobytes(), c.origin) for c in stream]
+    with open_stream(file(TEXT), block_size=50, threads=1) as stream:
+        assert chunks == [
+            (c.rows.indices.tobytes(), c.rows.values.tobytes(), c.labels.tobytes(), c.origin) for c in stream
+        ]
+
+
+# Compression ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_every_compression_is_found_by_its_first_bytes_and_read(file, kind):
+    data = COMPRESS[kind](TEXT)
+    for name in ("data.svm", f"data.svm.{kind}"):
+        examples, stream = read(file(data, name))
+        assert examples == oracle.svmlight(TEXT)
+        assert (stream.format, stream.compression) == ("svmlight", kind)
+        assert stream.consumed == stream.total_bytes == len(data)
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_members_are_read_on(file, kind):  # 30
+    half = TEXT.index(b"\n", len(TEXT) // 2) + 1
+    examples, _ = read(file(COMPRESS[kind](TEXT[:half]) + COMPRESS[kind](TEXT[half:])))
+    assert examples == oracle.svmlight(TEXT)
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_a_truncated_stream_is_an_error_wherever_it_is_cut(file, kind):  # 29
+    data = COMPRESS[kind](TEXT)
+    for size in [*range(12), *range(12, len(data), 7), len(data) - 1]:
+        with pytest.raises(DataError, match="ends early"):
+            read(file(data[:size], f"data.svm.{kind}"))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_a_truncated_stream_may_be_allowed_and_is_then_labelled(file, kind):
+    text = TEXT * 200
+    data = COMPRESS[kind](text)
+    path = file(data[: len(data) * 9 // 10])
+    if kind in ("bz2", "zst"):  # one block, or one read of the decoder: it has given nothing yet
+        with pytest.raises(DataError, match="no examples"):
+            read(path, allow_truncated=True)
+        return
+    examples, stream = read(path, allow_truncated=True)
+    assert stream.truncated
+    assert len(examples) > 1000
+    assert any("ends early" in note for note in stream.notes)
+    assert examples == oracle.svmlight(text)[: len(examples)]
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+def test_a_flipped_bit_is_an_error_or_makes_no_difference(file, kind):  # 30
+    data = COMPRESS[kind](TEXT)
+    places, harmless = range({"gz": 10, "bz2": 4, "xz": 6}[kind], len(data), 7), 0
+    for at in places:
+        flipped = bytearray(data)
+        flipped[at] ^= 16
+        try:
+            examples, _ = read(file(bytes(flipped), f"data.svm.{kind}"))
+        except DataError:
+            continue
+        assert examples == oracle.svmlight(TEXT)
+        harmless += 1  # bits that the format itself does not use, such as the tables of symbols that do not occur
+    assert harmless <= len(places) // 10
+
+
+def test_a_flipped_bit_in_zst_is_an_error_where_there_is_a_checksum(file):
+    frame = bytes.fromhex("28b52ffd04583100003120313a320ac28fd48c")  # what the zstd program makes of "1 1:2\n"
+    assert read(file(frame))[0] == [(1, {0: 2})]
+    for bit in range(8 * frame.index(b"1 1:2"), 8 * len(frame)):
+        flipped = bytearray(frame)
+        flipped[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(DataError, match="zst stream is damaged"):
+            read(file(bytes(flipped)))
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_bytes_after_the_stream_are_an_error(file, kind):  # 30
+    for junk in (b"junk", b"j", b"1 1:2\n" * 50):
+        with pytest.raises(DataError, match=r"follow the compressed stream|ends early"):
+            read(file(COMPRESS[kind](TEXT) + junk))
+
+
+def test_zeros_may_pad_a_gz(file):
+    examples, _ = read(file(gzip.compress(TEXT) + bytes(700)))
+    assert examples == oracle.svmlight(TEXT)
+
+
+def test_text_that_is_only_named_gz_is_an_error(file):
+    with pytest.raises(DataError, match="damaged"):
+        read(file(TEXT, "data.svm.gz"))
+    examples, _ = read(file(TEXT, "data.svm.gz"), compression="none")
+    assert examples == oracle.svmlight(TEXT)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="40 MB")
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+def test_a_bomb_is_stopped_and_memory_stays_flat(file, kind):  # 31
+    path = file(COMPRESS[kind](b"1 1:2\n" + b"#" * 6 + b"\n" * (40 << 20)))
+    tracemalloc.start()
+    with pytest.raises(DataError, match=r"expands more than 500-fold.*--max-expand"):
+        read(path, max_expand=500, threads=1)
+    assert tracemalloc.get_traced_memory()[1] < 120 << 20
+    tracemalloc.stop()
+
+
+# Paths ---------------------------------------------------------------------------------------------
+
+
+def test_files_globs_folders_and_lists_in_the_order_given(tmp_path):
+    for name in "abc":
+        (tmp_path / f"{name}.svm").write_text(f"{ord(name)} 1:1\n")
+    (tmp_path / ".hidden").write_text("nonsense")
+    (tmp_path / "list.txt").write_text(f"{tmp_path}/c.svm\n\n{tmp_path}/a.svm\n")
+
+    def labels(*paths):
+        return [chr(int(label)) for label, _ in read(list(paths))[0]]
+
+    assert labels(tmp_path / "b.svm", tmp_path / "a.svm") == ["b", "a"]
+    assert labels(f"{tmp_path}/[ac].svm") == ["a", "c"]
+    assert labels(f"@{tmp_path}/list.txt", tmp_path / "b.svm") == ["c", "a", "b"]
+    os.remove(tmp_path / "list.txt")
+    assert labels(tmp_path) == ["a", "b", "c"]
+
+
+def test_several_files_of_several_compressions_are_one_stream(tmp_path):
+    for kind in COMPRESS:
+        (tmp_path / f"data.{kind}").write_bytes(COMPRESS[kind](TEXT))
+    (tmp_path / "data.svm").write_bytes(TEXT + b"1 1:1")  # its last line has no end
+    examples, stream = read(tmp_path, block_size=100)
+    one = oracle.svmlight(TEXT)
+    assert examples == [*one * 3, (1.0, {0: 1.0}), *one * 2]  # bz2, gz, svm, xz, zst
+    assert stream.compression == "bz2,gz,none,xz,zst"
+    assert stream.consumed == stream.total_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
+
+
+def test_an_error_in_the_second_file_names_it_and_its_own_line(tmp_path):
+    (tmp_path / "1.svm").write_bytes(TEXT)
+    (tmp_path / "2.svm").write_bytes(b"1 1:1\n1 x:1\n")
+    with pytest.raises(DataError) as caught:
+        read(tmp_path, block_size=30)
+    assert (caught.value.path, caught.value.line) == (str(tmp_path / "2.svm"), 2)
+
+
+def test_what_cannot_be_opened_says_why(tmp_path):  # 33
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for path, reason in [
+        (tmp_path / "missing.svm", "No such file"),
+        (tmp_path / "link", "No such file"),
+        (tmp_path / "folder", "no files"),
+        (f"{tmp_path}/*.none", "no file matches"),
+        (f"@{tmp_path}/missing.txt", "No such file"),
+        ("/dev/null", "no examples"),
+    ]:
+        with pytest.raises(DataError, match=reason):
+            read(path)
+    with pytest.raises(DataError, match="No such file"):  # found before the first file is read
+        open_stream([__file__.replace("test_io", "oracles_io"), tmp_path / "missing"], format="svmlight")
+    with pytest.raises(ValueError, match="no file"):
+        open_stream([])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read anything")
+def test_no_permission(file):
+    path = file(TEXT)
+    path.chmod(0)
+    with pytest.raises(DataError, match="Permission denied"):
+        read(path)
+
+
+def test_a_fifo_and_stdin_are_read_to_their_end(tmp_path, monkeypatch):  # 33
+    os.mkfifo(tmp_path / "pipe")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(gzip.compress(TEXT)))
+    writer.start()
+    examples, stream = read(tmp_path / "pipe")
+    writer.join()
+    assert examples == oracle.svmlight(TEXT)
+    assert (stream.total_bytes, stream.identity) == (None, [None])
+
+    out, into = os.pipe()
+    kept = os.dup(0)
+    os.dup2(out, 0)
+    try:
+        os.write(into, TEXT)
+        os.close(into)
+        assert read("-")[0] == oracle.svmlight(TEXT)
+    finally:
+        os.dup2(kept, 0)
+        os.close(kept)
+        os.close(out)
+
+
+def test_identity_tells_files_apart_and_names_twins(tmp_path):
+    for name, text in (("a", TEXT), ("b", TEXT), ("c", TEXT[:-2] + b"6\n")):
+        (tmp_path / name).write_bytes(text)
+    _, stream = read(tmp_path)
+    a, b, c = stream.identity
+    assert a.size == c.size == len(TEXT)
+    assert a.ends == b.ends != c.ends
+    assert a.modified == (tmp_path / "a").stat().st_mtime_ns
+    assert any("seem to be the same data" in note and "a and" in note for note in stream.notes)
+
+
+# Threads, errors and ends --------------------------------------------------------------------------
+
+
+def our_threads():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("onepass")]
+
+
+@pytest.mark.parametrize("how", ["plain", "gz"])
+def test_threads_end_after_an_early_exit_an_error_and_the_end(file, how):
+    text = TEXT * 100 + b"oops\n"
+    path = file(text if how == "plain" else gzip.compress(text))
+    with open_stream(path, block_size=100, threads=3) as stream:
+        next(stream)
+        assert our_threads()
+    assert not our_threads()
+    with pytest.raises(DataError, match="label is not a number"):
+        list(open_stream(path, block_size=100))
+    assert not our_threads()
+    read(file(TEXT))
+    assert not our_threads()
+    open_stream(path).close()
+    assert not our_threads()
+
+
+def test_an_error_comes_after_all_that_stood_before_its_block(file):
+    path = file(TEXT + b"1 x:1\n" + TEXT)
+    seen = []
+    stream = open_stream(path, block_size=64, threads=4)
+    with pytest.raises(DataError, match="whole number"):
+        seen.extend(chunk.size for chunk in stream)
+    assert 30 < sum(seen) <= 40
+
+
+def test_a_fault_of_the_parser_itself_reaches_the_caller(file, monkeypatch):
+    from onepass.io.svmlight import Svmlight
+
+    def broken(self, *args):
+        raise MemoryError("a worker's own trouble")
+
+    monkeypatch.setattr(Svmlight, "tokenize", broken)
+    with pytest.raises(MemoryError, match="own trouble"):
+        read(file(TEXT))
+    assert not our_threads()
+
+
+def test_only_a_few_blocks_are_read_ahead(file, monkeypatch):
+    taken = []
+    real = onepass.io.stream.ThreadPoolExecutor.submit
+    monkeypatch.setattr(
+        onepass.io.stream.ThreadPoolExecutor, "submit", lambda self, run: (taken.append(1), real(self, run))[1]
+    )
+    with open_stream(file(TEXT * 50), block_size=100, threads=2) as stream:
+        next(stream)
+        threading.Event().wait(0.3)
+        assert len(taken) <= 8
+
+
+def test_bad_lines_may_be_skipped_counted_and_kept(file):
+    kept = []
+    text = b"1 1:1\n1 x:1\n\n-1 2:1\nspam\n1 3:1\n"
+    examples, stream = read(file(text), on_error="skip", quarantine=kept.append, block_size=9)
+    assert examples == [(1, {0: 1}), (-1, {1: 1}), (1, {2: 1})]
+    assert (stream.skipped, kept) == (2, [b"1 x:1\n", b"spam\n"])
+
+
+@pytest.mark.parametrize("how", ["plain", "gz"])
+def test_a_line_too_long_is_refused_before_it_fills_the_memory(file, how):  # 22
+    text = b"1 1:1\n" + b"1" * 3_000_000
+    path = file(text if how == "plain" else gzip.compress(text))
+    with pytest.raises(DataError, match=r"a line longer than 10000 bytes.*--max-line"):
+        read(path, max_line=10_000, block_size=4096)
+
+
+def test_a_file_that_changes_while_it_is_read_is_noticed(file):  # 32
+    path = file(TEXT * 200)
+    with open_stream(path, block_size=100, threads=1) as stream:
+        next(stream)
+        with path.open("ab") as grown:
+            grown.write(b"1 1:1\n")
+        list(stream)
+    assert stream.changed == [str(path)]
+    assert any("changed while" in note for note in stream.notes)
+    with open_stream(path, block_size=100, threads=1) as stream:
+        next(stream)
+        os.truncate(path, len(TEXT))
+        with pytest.raises(DataError, match="became shorter"):
+            list(stream)
+    assert read(path)[1].changed == []
+
+
+# What a file is ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("head", "name", "expected"),
+    [
+        (b"1 1:2\n", "x", "svmlight"),
+        (b"-1 qid:3 1:2 # c\n1\n", "x.txt", "svmlight"),
+        (b"1,7 1:2\n", "x", "svmlight"),
+        (b"1 |a b:2\n", "x", "vw"),
+        (b"1 2.0 'tag|a b\n|c d\n", "x", "vw"),
+        (b'{"a": 1}\n', "x", "jsonl"),
+        (b"a,b\n1,2\n", "x", "csv"),
+        (b"a;b\n1;2\n", "x", "csv"),
+        (b"a\tb,c\n", "x", "tsv"),
+        (b"1 1:2\n", "x.csv", "csv"),
+        (b"PAR1", "x.csv", "parquet"),
+        (b"ARROW1\0\0", "x", "arrow"),
+        (b"\xff\xff\xff\xff\x10\0\0\0", "x", "arrow"),
+        (b"\x93NUMPY\x01\0", "x", "npy"),
+        (b"PK\x03\x04", "x.npz", "npz"),
+    ],
+)
+def test_the_format_from_magic_then_name_then_lines(head, name, expected):
+    assert detect(head, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (b"<!DOCTYPE html><p>404", "HTML"),  # 23
+        (b"  <html>", "HTML"),
+        (b"\x80\x04\x95pickle", "pickle"),
+        (b"PK\x03\x04rest", "zip"),
+        ("1 1:2\n".encode("utf-16"), "UTF-16"),  # 20
+        ("1 1:2\n".encode("utf-16-le"), "UTF-16"),
+        (b"1 1:2\r-1 2:3\r", "CR only"),  # 18
+        (b"hello world\n", "cannot tell the format"),
+        (gzip.compress(gzip.compress(TEXT)), "compressed once more"),
+    ],
+)
+def test_strangers_are_named(file, head, message):
+    with pytest.raises(DataError, match=message):
+        read(file(head, "data"))
+    if "format" not in message:
+        with pytest.raises(DataError, match=message):
+            read(file(head, "data"), format="svmlight")
+
+
+def test_the_wrong_format_says_what_it_looks_like(file):  # 23
+    with pytest.raises(DataError, match=r"this looks like csv.*Fix: --format csv"):
+        read(file(b"a,b\n1,2\n", "x.svm"))
+    with pytest.raises(DataError, match=r"this looks like svmlight"):
+        read(file(b"1 1:2\n", "x.vw"))
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.binary(max_size=300))
+def test_guessing_never_fails(head):
+    assert guess(head) in {None, "svmlight", "vw", "csv", "tsv", "jsonl"}
+
+
+def test_arguments_are_checked_by_name(file):
+    path = file(TEXT)
+    for options, error, message in [
+        ({"format": "svmlite"}, ValueError, "did you mean 'svmlight'"),
+        ({"compression": "zip"}, ValueError, "compression must be one of"),
+        ({"threads": 0}, ValueError, "threads"),
+        ({"on_error": "ignore"}, ValueError, "on_error"),
+        ({"zero_base": True}, TypeError, "did you mean 'zero_based'"),
+        ({"block_size": 0}, ValueError, "block_size"),
+    ]:
+        with pytest.raises(error, match=message):
+            open_stream(path, **options)
+    with pytest.raises(ValueError, match="on_error"):
+        open_stream(file(b"a,b\n1,2\n", "x.csv"), on_error="skip")
+
+
+def test_escapes_in_file_names_are_shown_escaped(tmp_path):  # 58
+    with pytest.raises(DataError) as caught:
+        open_stream(tmp_path / "\x1b[31mred.svm")
+    assert "\x1b" not in str(caught.value)
+    assert r"\x1b[31mred.svm" in str(caught.value)
+    assert printable("\u202e\u0085") == r"\u202e\x85"
+
+
+def test_labels_met_are_told(file):
+    _, stream = read(file(b"".join(b"%d 1:1\n" % i for i in range(12))))
+    assert stream.notes[-1].startswith("labels: 0, 1, 2")
+    assert stream.notes[-1].endswith("and 2 more")
+    assert stream.labels[3.0].line == 1
+    assert np.isclose(stream.rows, 12)

@@ -1,0 +1,451 @@
+"""CSV, TSV, Parquet, Arrow, npy, npz and text columns."""
+
+import contextlib
+import gzip
+import itertools
+import json
+import zipfile
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.sparse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyarrow import ipc, parquet
+
+import oracles_io as oracle
+from onepass.errors import DataError
+from onepass.io import open_stream
+from onepass.io.blocks import Quotes
+from onepass.rows import Dense
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A function that writes bytes or text to a new file and returns its path."""
+
+    def write(data, name="data.csv"):
+        (tmp_path / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+        return tmp_path / name
+
+    return write
+
+
+def read(paths, **options):
+    """(dense rows, labels, stream), all chunks joined."""
+    with open_stream(paths, **options) as stream:
+        chunks = list(stream)
+    labels = None if chunks[0].labels is None else np.concatenate([chunk.labels for chunk in chunks])
+    return np.concatenate([dense(chunk.rows) for chunk in chunks]), labels, stream
+
+
+def dense(rows, width=64):
+    if isinstance(rows, Dense):
+        return rows.values
+    matrix = scipy.sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(len(rows.indptr) - 1, width))
+    return matrix.toarray()
+
+
+def fails(message, paths, **options):
+    with pytest.raises(DataError, match=message) as caught:
+        read(paths, **options)
+    return caught.value
+
+
+X = np.array([[1.0, 0.1], [-2.5e-3, 4.0], [1e300, -0.0]])
+Y = np.array([1.0, 0.0, 1.0])
+FRAME = pa.table({"a": X[:, 0], "y": Y, "b": X[:, 1]})
+MANY = 30_000  # rows: more than the sample that decides what columns are
+CSV = "a,y,b\n1,1,0.1\n-2.5e-3,0,4\n1e300,1,-0.0\n"
+
+
+# The same data in every format gives the same rows -------------------------------------------------
+
+
+def write_all(folder):
+    (folder / "d.csv").write_text(CSV)
+    (folder / "d.tsv").write_text(CSV.replace(",", "\t"))
+    (folder / "d.csv.gz").write_bytes(gzip.compress(CSV.replace("\n", "\r\n").encode()))
+    parquet.write_table(FRAME, folder / "d.parquet")
+    with ipc.new_file(folder / "d.arrow", FRAME.schema) as out:
+        out.write_table(FRAME)
+    with ipc.new_stream(folder / "d.arrows", FRAME.schema) as out:
+        out.write_table(FRAME)
+    np.save(folder / "d.npy", np.column_stack([X[:, 0], Y, X[:, 1]]))
+    np.savez(folder / "d.npz", X=X, y=Y)
+    return {path.name: {"target": 1} if path.suffix == ".npy" else {} for path in folder.iterdir()}
+
+
+def test_every_format_gives_the_same_bits(tmp_path):
+    options = write_all(tmp_path)
+    assert len(options) == 8
+    for name, choice in options.items():
+        rows, labels, stream = read(tmp_path / name, **choice)
+        assert rows.tobytes() == X.tobytes(), name
+        assert labels.tobytes() == Y.tobytes(), name
+        assert stream.format in name.replace("arrows", "arrow")
+        assert stream.consumed == stream.total_bytes
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    cells=st.lists(st.tuples(st.text('ab",\n\r ', max_size=6), st.floats(-1e9, 1e9)), min_size=1, max_size=12),
+    block_size=st.integers(1, 30),
+)
+def test_csv_cut_anywhere_is_the_same_csv(file, cells, block_size):
+    rows = "".join('"{}","c{}"\n'.format(value, text.replace('"', '""')) for text, value in cells)
+    values, labels, _ = read(file("x,y\n" + rows), target="y", block_size=block_size)
+    assert values[:, 0].tolist() == [value for _, value in cells]
+    assert [label.replace("\r\n", "\n") for label in labels] == [f"c{text}".replace("\r\n", "\n") for text, _ in cells]
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.lists(st.text('a",\n', max_size=8), max_size=6))
+def test_records_end_where_they_end_however_the_text_is_cut(parts):
+    whole, cut, at, ends = Quotes("x", b","), Quotes("x", b","), 0, []
+    for part in parts:
+        end = cut.last_end(part.encode())
+        ends.append(at + end if end >= 0 else -1)
+        at += len(part)
+    assert max(ends, default=-1) == whole.last_end("".join(parts).encode())
+
+
+# CSV faults ----------------------------------------------------------------------------------------
+
+
+def test_ragged_rows_and_quotes_and_names(file):  # 24
+    error = fails("expected 3 columns, got 2", file(CSV + "1,2\n" + CSV[6:]))
+    assert error.line == 5
+    assert error.text == b"1,2"
+    error = fails("never closed", file('t,y\n"a",1\n"b\nc",0\n"oops,1\nd,0\n'), text_column="t")
+    assert error.line == 5
+    fails("two columns are named 'a'", file("a,y,a\n1,2,3\n"))
+    fails("column 1 has no name", file("a,,y\n1,2,3\n"))
+
+
+@pytest.mark.parametrize("block_size", [512, 1 << 20])
+def test_a_column_that_turns_to_text_is_an_error_with_its_row(file, block_size):  # 25
+    rows = "".join(f"{i},{i % 2}\n" for i in range(MANY))
+    error = fails(
+        "'x' is a number up to here, but this is 'abc'", file(f"x,y\n\n{rows}abc,1\n{rows}"), block_size=block_size
+    )
+    assert error.line == MANY + 3
+    assert "x number, y number" in str(error)
+
+
+def test_headers_and_targets(file):  # 26
+    fails("no examples", file("a,y\n"))
+    fails("no examples", file(""))
+    fails("which column is the label.*Columns: a, b.*--target", file("a,b\n1,2\n"))
+    fails(r"no column 'prise'; did you mean 'price'\? Columns: price, y", file("price,y\n1,2\n"), target="prise")
+    values, labels, stream = read(file("1,5\n2,6\n"), target=-1)
+    assert (values.tolist(), labels.tolist()) == ([[1], [2]], [5, 6])
+    assert any("there is no header" in note for note in stream.notes)
+    values, labels, stream = read(file("1,5\n2,6\n"), target="1", header=True, labelled=False)
+    assert (values.tolist(), labels.tolist()) == ([[6]], [2])
+    values, labels, _ = read(file("a,b\n1,2\n"), labelled=False)
+    assert labels is None
+    fails("separated by ';'.*--delimiter", file("a;y\n1;2\n"), target="y")
+    values, labels, _ = read(file("a;y\n1;2\n"), delimiter=";")
+    assert values.tolist() == [[1]]
+
+
+def test_text_columns_must_be_declared(file):
+    fails("column 'city' holds text.*--categorical city or --ignore city", file("city,y\nRome,1\n"))
+    values, _, _ = read(file("city,a,y\nRome,5,1\n"), ignore=["city"])
+    assert values.tolist() == [[5]]
+
+
+def test_categories_are_hashed_after_the_numbers(file):
+    path = file("a,city,y\n3,Rome,1\n0,Oslo,0\n7,Rome,1\n")
+    with open_stream(path, categorical=["city"], bits=5) as stream:
+        (chunk,) = stream
+    rome, oslo = (1 + oracle.murmur3(f"city={city}".encode()) % 32 for city in ("Rome", "Oslo"))
+    assert chunk.rows.indptr.tolist() == [0, 2, 3, 5]
+    assert chunk.rows.indices.tolist() == [0, rome, oslo, 0, rome]
+    assert chunk.rows.values.tolist() == [3, 1, 1, 7, 1]
+    assert any("2^5" in note for note in stream.notes)
+
+
+@pytest.mark.parametrize("cell", ["", "NA", "nan", "?"])
+def test_missing_values(file, cell):  # 3
+    path = file(f"a,b,y\n1,2,1\n{cell},5,0\n")
+    error = fails("column 'a' has no value.*--missing=zero", path)
+    assert error.line == 3
+    assert read(path, missing="zero")[0].tolist() == [[1, 2], [0, 5]]
+    assert read(path, missing="indicator")[0].tolist() == [[1, 2, 0, 0], [0, 5, 1, 0]]
+    fails("column 'y' has no value", file(f"a,y\n1,2\n1,{cell}\n"), missing="zero")
+
+
+def test_missing_categories(file):
+    path = file("c,y\nx,1\n,0\n")
+    fails("column 'c' has no value", path, categorical=["c"])
+    place = oracle.murmur3(b"c=") % 2**18
+    for missing, expected in (("zero", []), ("indicator", [place])):
+        with open_stream(path, categorical=["c"], missing=missing) as stream:
+            (chunk,) = stream
+        assert chunk.rows.indices[chunk.rows.indptr[1] :].tolist() == expected
+
+
+@pytest.mark.parametrize("cell", ["inf", "-inf", "1e400"])
+def test_numbers_that_are_not_finite(file, cell):  # 4
+    assert fails("not a finite number|is a number up to here", file(f"a,y\n1,1\n{cell},0\n")).line == 3
+
+
+def test_bytes_that_are_not_text(file):  # 18, 20
+    error = fails("not UTF-8: is this Latin-1", file(b"a,y\n1,caf\xe9\n"))
+    assert error.line == 2
+    error = fails("column 'y' is not UTF-8", file(b"a,y\n" + b"1,tea\n" * 20_000 + b"1,caf\xe9\n"))
+    assert error.line == 20_002
+    assert fails("NUL", file(b"a,y\n1,2\n\x00,2\n")).line == 3
+    assert fails("NUL", file(b"a,y\n" + b"1,2\n" * 20_000 + b"\x00,2\n")).line == 20_002
+    fails("CR only", file(b"a,y\r1,2\r"))
+    values, _, stream = read(file(b"\xef\xbb\xbfa,y\n1,2\n"))
+    assert values.tolist() == [[1]]
+    assert any("byte order mark" in note for note in stream.notes)
+
+
+def test_text_labels_are_kept(file):
+    _, labels, stream = read(file("a,class\n1,spam\n2,ham\n3,spam\n"))
+    assert labels.tolist() == ["spam", "ham", "spam"]
+    assert stream.notes[-1] == "labels: ham, spam"
+
+
+def test_files_with_other_columns_are_refused_by_name(tmp_path):  # 27
+    (tmp_path / "1.csv").write_text("a,y\n1,2\n")
+    (tmp_path / "2.csv").write_text("b,y\n1,2\n")
+    assert fails("other columns.*b, y here, a, y there", tmp_path).path == str(tmp_path / "2.csv")
+    parquet.write_table(pa.table({"a": [1.0], "y": [1]}), tmp_path / "1.pq")
+    parquet.write_table(pa.table({"a": ["x"], "y": [1]}), tmp_path / "2.pq")
+    fails("holds text|other columns", [tmp_path / "1.pq", tmp_path / "2.pq"])
+
+
+@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.binary(max_size=200),
+    st.sampled_from([("csv", {}), ("tsv", {"text_column": 0}), ("jsonl", {"text_column": "a"})]),
+)
+def test_any_bytes_are_read_or_refused(file, data, how):
+    name, options = how
+    with contextlib.suppress(DataError):
+        read(file(data, "fuzz"), format=name, labelled=False, **options)
+
+
+# Parquet and Arrow ---------------------------------------------------------------------------------
+
+
+def test_parquet_columns_that_cannot_be_read_are_named(tmp_path):  # 27
+    path = tmp_path / "d.parquet"
+    for name, column, message in [
+        ("list", pa.array([[1], [2]]), "list"),
+        ("date", pa.array([0, 1], pa.date32()), "date32"),
+        ("nested", pa.array([{"a": 1}, {"a": 2}]), "struct"),
+        ("bytes", pa.array([b"a", b"b"]), "binary"),
+        ("void", pa.nulls(2), "only nulls"),
+    ]:
+        parquet.write_table(pa.table({name: column, "y": [1, 0]}), path)
+        error = fails(f"column '{name}' holds .*{message}", path)
+        assert error.remedy == f"--ignore {name}"
+
+
+def test_casts_are_listed(tmp_path):  # 27
+    frame = pa.table(
+        {
+            "money": pa.array([Decimal("1.25"), Decimal("2.50")]),
+            "flag": [True, False],
+            "small": pa.array([1, 2], pa.int8()),
+            "half": pa.array(np.array([0.5, 0.25], np.float16)),
+            "code": pa.array([7, 8]).dictionary_encode(),
+            "y": ["a", "b"],
+        }
+    )
+    parquet.write_table(frame, tmp_path / "d.parquet")
+    values, labels, stream = read(tmp_path / "d.parquet")
+    assert values.tolist() == [[1.25, 1, 1, 0.5, 7], [2.5, 0, 2, 0.25, 8]]
+    assert labels.tolist() == ["a", "b"]
+    for column in ("money", "flag"):
+        assert any(f"'{column}'" in note and "float64" in note for note in stream.notes)
+
+
+def test_integers_that_float64_cannot_hold_and_nulls_are_errors(tmp_path):
+    path = tmp_path / "d.parquet"
+    parquet.write_table(pa.table({"a": [2**53 + 1], "y": [1]}), path)
+    fails("row 1: column 'a' cannot be read", path)
+    parquet.write_table(pa.table({"a": [1.0, None], "y": [1, 0]}), path)
+    fails("row 2: column 'a' has no value", path)
+    assert read(path, missing="zero")[0].tolist() == [[1], [0]]
+
+
+def test_damaged_parquet_is_an_error(tmp_path):  # 27
+    path, big = tmp_path / "d.parquet", pa.table({"a": np.arange(5000.0), "y": np.arange(5000) % 2})
+    parquet.write_table(big, path, write_page_checksum=True, use_dictionary=False)
+    data = path.read_bytes()
+    for cut in (4, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:cut])
+        fails("damaged or cut short", path)
+    flipped = bytearray(data)
+    flipped[len(data) // 3] ^= 1
+    path.write_bytes(bytes(flipped))
+    fails("damaged", path)
+    (tmp_path / "d.parquet.gz").write_bytes(gzip.compress(data))
+    fails("must be a plain file", tmp_path / "d.parquet.gz")
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_an_arrow_stream_that_is_cut_is_an_error_even_between_messages(tmp_path, compress):  # 28
+    path = tmp_path / "d.arrows"
+    sink, ends = pa.BufferOutputStream(), []
+    with ipc.new_stream(sink, FRAME.schema) as out:
+        for _ in range(3):
+            out.write_table(FRAME)
+            ends.append(sink.tell())
+    data = sink.getvalue().to_pybytes()
+    path.write_bytes(compress(data))
+    assert read(path)[1].tolist() == [*Y, *Y, *Y]
+    for cut in [*ends, ends[0] + 20, len(data) - 1]:
+        path.write_bytes(compress(data[:cut]))
+        fails("ends early|cut short", path)
+    path.write_bytes(compress(data + b"junk"))
+    fails("follow the end", path)
+
+
+# NumPy ---------------------------------------------------------------------------------------------
+
+
+def test_sparse_npz_as_scipy_writes_it(tmp_path):
+    matrix = scipy.sparse.random_array((9000, 40), density=0.1, format="csr", random_state=np.random.default_rng(0))
+    scipy.sparse.save_npz(tmp_path / "only.npz", matrix)
+    fails("no member y", tmp_path / "only.npz")
+    with np.load(tmp_path / "only.npz") as parts:
+        np.savez_compressed(tmp_path / "d.npz", y=np.arange(9000) % 2, **parts)
+    with open_stream(tmp_path / "d.npz") as stream:
+        chunks = list(stream)
+    assert len(chunks) > 1
+    assert np.concatenate([chunk.rows.values for chunk in chunks]).tobytes() == matrix.data.tobytes()
+    assert np.concatenate([chunk.rows.indices for chunk in chunks]).tolist() == matrix.indices.tolist()
+    assert all(chunk.rows.indptr[0] == 0 and chunk.rows.indices.dtype == np.int32 for chunk in chunks)
+
+
+def test_npz_members_are_checked_before_they_are_trusted(tmp_path):
+    path = tmp_path / "d.npz"
+    good = {
+        "data": np.ones(3),
+        "indices": np.array([0, 2, 1]),
+        "indptr": np.array([0, 2, 3]),
+        "shape": np.array([2, 3]),
+    }
+    np.savez(path, y=[1, 2], **good)
+    assert read(path)[0][:, :3].tolist() == [[1, 0, 1], [0, 1, 0]]
+    for change, message in [
+        ({"indices": np.array([0, 3, 1])}, "row 1: index 3 outside"),
+        ({"indices": np.array([0, 2, -1])}, "row 2: index -1 outside"),
+        ({"indptr": np.array([0, 4, 3])}, "indptr decreases|past the end"),
+        ({"indptr": np.array([1, 2, 3])}, "does not start at 0"),
+        ({"indptr": np.array([0, 3])}, "lengths of its parts"),
+        ({"shape": np.array([2, 2**40])}, "the limit is"),
+        ({"data": np.array([1, np.nan, 1])}, "row 1: column 2 holds nan"),
+        ({"y": np.array([1, 2, 3])}, "y the shape"),
+        ({"y": np.array([1, object()])}, "Python objects"),
+    ]:
+        np.savez(path, **{"y": np.array([1, 2]), **good, **change})
+        fails(message, path)
+    np.savez(path, z=1)
+    fails("no member y", path)
+    np.savez(
+        path, y=[1], **{**good, "indices": np.array([2, 0, 2]), "indptr": np.array([0, 3]), "shape": np.array([1, 3])}
+    )
+    assert read(path)[0][0, :3].tolist() == [1, 0, 2]  # sorted, duplicates added
+
+
+def test_damaged_numpy_files_are_errors(tmp_path):
+    path = tmp_path / "d.npy"
+    np.save(path, np.column_stack([X, Y]))
+    data = path.read_bytes()
+    for wrong in (data[:-8], data[:50], data + b"junk"):
+        path.write_bytes(wrong)
+        fails("cannot be read|longer than its header", path, target=-1)
+    np.save(path, X)
+    fails("which column is the label", path)
+    fails("no column 7", path, target=7)
+    np.save(path, np.array([[1, np.inf]]))
+    fails("row 1: column 1 holds inf", path, target=0)
+    np.save(path, np.array([object()]), allow_pickle=True)
+    fails("cannot be read", path, target=0)
+    np.save(path, np.arange(3))
+    fails("two-dimensional", path, target=0)
+    archive = tmp_path / "d.npz"
+    np.savez(archive, X=X, y=Y)
+    whole = bytearray(archive.read_bytes())
+    whole[whole.index(X.tobytes()) + 3] ^= 1
+    archive.write_bytes(bytes(whole))
+    fails("damaged", archive)
+    with zipfile.ZipFile(archive, "w") as out:
+        out.writestr("X.npy", data[:-8])
+        out.writestr("y.npy", data)
+    fails("not as long as its header", archive)
+
+
+# Text ----------------------------------------------------------------------------------------------
+
+TEXTS = ["To be, or not to be", "Ärger über ÄRGER 7 7 7", "", 'say "hi"\nthere', "a" * 50 + " " + "a" * 50]
+
+
+def bags_of(chunks):
+    bags = []
+    for chunk in chunks:
+        indptr, indices, values = (array.tolist() for array in chunk.rows)
+        bags += [dict(zip(indices[a:b], values[a:b], strict=True)) for a, b in itertools.pairwise(indptr)]
+    return bags
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_a_text_column_is_a_hashed_bag_of_words(tmp_path, kind):
+    path = tmp_path / f"d.{kind}"
+    if kind == "csv":
+        quoted = ['"' + text.replace('"', '""') + '"' for text in TEXTS]
+        path.write_text("spam,body\n" + "".join(f"{i % 2},{text}\n" for i, text in enumerate(quoted)))
+    elif kind == "jsonl":
+        path.write_text("\n".join(json.dumps({"spam": i % 2, "body": text}) for i, text in enumerate(TEXTS)))
+    else:
+        parquet.write_table(pa.table({"spam": [i % 2 for i in range(5)], "body": TEXTS}), path)
+    with open_stream(path, text_column="body", target="spam", bits=12, block_size=40) as stream:
+        chunks = list(stream)
+    assert bags_of(chunks) == [oracle.bag_of_words(text, 12) for text in TEXTS]
+    assert np.concatenate([chunk.labels for chunk in chunks]).tolist() == [0, 1, 0, 1, 0]
+
+
+def test_tsv_without_header_as_message_collections_come(file):
+    path = file("ham\tIt's \"fine\nspam\tWIN win\nham\tok\n", "sms.tsv")
+    with open_stream(path, text_column=1, target=0) as stream:
+        (chunk,) = stream
+    assert chunk.labels.tolist() == ["ham", "spam", "ham"]
+    assert bags_of([chunk])[1] == oracle.bag_of_words("win win", 18)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"{", "not JSON"),
+        (b"[1]", "one JSON object"),
+        (b'{"t": 3, "y": 1}', "no text in member 't'"),
+        (b'{"t": "a"}', "no label in member 'y'"),
+        (b'{"t": "a", "y": NaN}', "no label in member 'y'"),
+        (b'{"t": "a", "y": "spam"}', "numbers in some lines and text in others"),
+        (b'{"t": "\xe9", "y": 1}', "not UTF-8"),
+        (b"[" * 100_000, "too deep"),
+    ],
+)
+def test_bad_json_lines(file, line, message):
+    path = file(b'{"t": "a", "y": 1}\n' + line + b"\n", "d.jsonl")
+    assert fails(message, path, text_column="t", target="y").line == 2
+    with open_stream(path, text_column="t", target="y", on_error="skip") as stream:
+        assert sum(chunk.size for chunk in stream) == 1
+    assert stream.skipped == 1
+
+
+def test_json_lines_need_to_know_their_members(file):
+    path = file('{"t": "a", "y": 1}\n', "d.jsonl")
+    fails("--text-column", path)
+    fails("--target", path, text_column="t")

@@ -1,0 +1,149 @@
+"""Model files: the same bytes for the same model, and no belief in what was not checked."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import save
+
+from onepass import ConversionError, LinearModel, ModelError, OnePassClassifier, Pass
+from strategies import dyadic
+
+
+def model_of(classes=2, **options):
+    X, y = dyadic(0, 200, 5, classes)
+    run = Pass("margin", classes=range(classes) if classes > 2 else ["ham", "spam"], radius=2.0, **options)
+    run.feed(X, y if classes > 2 else np.where(y > 0, "spam", "ham"))
+    return run.model(), X
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_saved_model_is_the_same_model(tmp_path, classes):
+    model, X = model_of(classes)
+    model.save(tmp_path / "one.safetensors")
+    model_of(classes)[0].save(tmp_path / "two.safetensors")
+    assert (tmp_path / "one.safetensors").read_bytes() == (tmp_path / "two.safetensors").read_bytes()
+    back = LinearModel.load(tmp_path / "one.safetensors")
+    np.testing.assert_array_equal(back.decision(X), model.decision(X))
+    assert back.classes == model.classes
+    assert back.about == model.about
+    assert back.about["certificate"]["risk"] > 0
+    assert [path.name for path in tmp_path.iterdir() if "part" in path.name] == []
+
+
+def test_the_classifier_saves_and_loads_through_it(tmp_path):
+    X, y = dyadic(1, 300, 5)
+    clf = OnePassClassifier().fit(X, y)
+    clf.save(tmp_path / "m.safetensors")
+    back = OnePassClassifier.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(back.predict(X), clf.predict(X))
+    np.testing.assert_array_equal(back.coef_, clf.coef_)
+    assert back.certificate_ == clf.certificate_
+    for forbidden in (lambda: back.partial_fit(X, y), lambda: back.convert("last"), lambda: back.trace_):
+        with pytest.raises(ConversionError, match="loaded model"):
+            forbidden()
+
+
+def header(**changes):
+    """A model file by hand, with what it says of itself changed."""
+    content = {"format": 1, "version": "0", "classes": [0, 1], "bias": 1.0, "radius": None, "about": {}, "sha256": "x"}
+    content.update(changes)
+    content = {name: value for name, value in content.items() if value != "drop"}
+    return save({"weights": np.zeros((3, 1))}, metadata={"onepass": json.dumps(content)})
+
+
+def raw(entry, body=b""):
+    text = json.dumps({"__metadata__": {"onepass": json.dumps(json.loads(header_text()))}, "weights": entry}).encode()
+    return struct.pack("<Q", len(text)) + text + body
+
+
+def header_text():
+    data = header()
+    return json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])["__metadata__"]["onepass"]
+
+
+BAD = {
+    "empty": b"",
+    "short": b"\x01",
+    "wrong magic": b"hello world, this is no model",
+    "pickle": b"\x80\x04\x95\x00\x00\x00\x00\x00\x00\x00\x00.",
+    "header of 2^60 bytes": struct.pack("<Q", 1 << 60) + b"{}",
+    "header cut": struct.pack("<Q", 100) + b'{"__metadata__"',
+    "another's safetensors": save({"weights": np.zeros(3)}),
+    "deep nesting": struct.pack("<Q", 200_000) + b"{" + b'"a":{' * 39_999 + b"    ",
+    "newer format": header(format=9),
+    "no format": header(format="drop"),
+    "no classes": header(classes="drop"),
+    "classes of objects": header(classes=[{}, []]),
+    "about is text": header(about="x"),
+    "hash missing": header(sha256="drop"),
+    "hash wrong": header(),
+    "shape lies": raw({"dtype": "F64", "shape": [10**12, 1], "data_offsets": [0, 8]}, b"\0" * 8),
+    "negative shape": raw({"dtype": "F64", "shape": [-1, 1], "data_offsets": [0, 8]}, b"\0" * 8),
+    "offsets past the end": raw({"dtype": "F64", "shape": [1, 1], "data_offsets": [0, 8]}, b""),
+    "extra bytes": raw({"dtype": "F64", "shape": [1, 1], "data_offsets": [0, 8]}, b"\0" * 100),
+    "other dtype": raw({"dtype": "F32", "shape": [2, 1], "data_offsets": [0, 8]}, b"\0" * 8),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_files_are_refused(tmp_path, what):
+    path = tmp_path / "bad.safetensors"
+    path.write_bytes(BAD[what])
+    with pytest.raises(ModelError, match=r"bad\.safetensors: "):
+        LinearModel.load(path)
+
+
+def test_newer_formats_are_named(tmp_path):
+    path = tmp_path / "new.safetensors"
+    path.write_bytes(header(format=9, version="7.1"))
+    with pytest.raises(ModelError, match=r"onepass 7\.1"):
+        LinearModel.load(path)
+
+
+def test_nan_weights_are_refused_even_with_the_right_hash(tmp_path):
+    path = tmp_path / "nan.safetensors"
+    LinearModel(np.array([[np.nan], [1.0]]), (0, 1)).save(path)
+    with pytest.raises(ModelError, match="finite"):
+        LinearModel.load(path)
+    with pytest.raises(ModelError, match="max_bytes"):
+        LinearModel.load(path, max_bytes=10)
+
+
+def test_an_edited_certificate_is_noticed(tmp_path):
+    path = tmp_path / "m.safetensors"
+    model, _ = model_of()
+    model.save(path)
+    data = path.read_bytes()
+    at = data.index(b"risk")
+    edited = data[:at] + data[at:].replace(b"0.", b"0,", 1) if b"0." in data[at : at + 40] else None
+    assert edited is not None
+    path.write_bytes(edited)
+    with pytest.raises(ModelError):
+        LinearModel.load(path)
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=150)
+def test_every_flipped_bit_is_found(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("flip") / "m.safetensors"
+    model, _ = model_of()
+    model.save(path)
+    content = bytearray(path.read_bytes())
+    place = data.draw(st.integers(0, len(content) * 8 - 1))
+    content[place // 8] ^= 1 << place % 8
+    path.write_bytes(bytes(content))
+    with pytest.raises(ModelError):
+        LinearModel.load(path)
+
+
+@given(st.binary(max_size=400))
+@settings(deadline=None, max_examples=150)
+def test_no_bytes_crash_the_loader(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("fuzz") / "m.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(ModelError):
+        LinearModel.load(path)

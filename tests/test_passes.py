@@ -1,0 +1,321 @@
+"""Pass: bad input, growing, stopping, restoring. A rejected batch leaves everything as it was."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from onepass.errors import ConversionError, DataError, LimitError, StoppedError
+from onepass.passes import AUTO_ROWS, Pass
+from onepass.rows import Dense, Rows
+from strategies import csr, cuts, dyadic
+from test_learners import same_state
+
+X, Y = dyadic(0, 120, 5)
+
+
+def csr_parts(indptr, indices, values):
+    return Rows(np.array(indptr), np.array(indices), np.array(values, dtype=float))
+
+
+BAD = {
+    "nan": (np.array([[1.0, np.nan, 0, 0, 0]]), [1], "row 0, feature 1: nan is not a finite number"),
+    "inf": (np.array([[1.0, 0, 0, 0, 0], [0, 0, 0, -np.inf, 0]]), [1, 1], "row 1, feature 3: -inf is not"),
+    "sparse nan": (csr(np.array([[1.0, 0, np.nan, 0, 0]])), [1], "feature 2: nan"),
+    "1e308": (np.array([[1e308, 0, 0, 0, 0]]), [1], "too large to be squared"),
+    "float32 inf": (np.array([[np.inf, 0, 0, 0, 0]], dtype=np.float32), [1], "not a finite number"),
+    "one dimension": (np.ones(5), [1], "two dimensions expected"),
+    "three dimensions": (np.ones((1, 1, 5)), [1], "two dimensions expected"),
+    "ragged": ([[1.0, 2.0], [1.0]], [1, 1], "not a table of numbers"),
+    "complex": (np.ones((1, 5), dtype=complex), [1], "dtype complex128"),
+    "object": (np.array([[object()] * 5]), [1], "dtype object"),
+    "text": (np.array([["a"] * 5]), [1], "numbers expected"),
+    "other width": (np.ones((1, 6)), [1], "6 features, but 5 are expected"),
+    "too few labels": (np.ones((2, 5)), [1], "1 labels for 2 rows"),
+    "labels in a table": (np.ones((2, 5)), [[1], [1]], "one label per row"),
+    "nan label": (np.ones((2, 5)), [1, math.nan], "label in row 1"),
+    "complex label": (np.ones((1, 5)), [1j], "numbers or strings expected"),
+    "third label": (np.ones((2, 5)), [1, 7], "label 7 in row 1 .*declare them all in `classes`"),
+    "text label": (np.ones((1, 5)), ["spam"], "the classes are numbers, but these labels are text"),
+    "negative index": (csr_parts([0, 1], [-1], [1]), [1], "row 0 has feature index -1, which is negative"),
+    "index too large": (
+        csr_parts([0, 0, 1], [1 << 24], [1]),
+        [1, 1],
+        "row 1 has feature index 16777216, .*max_features",
+    ),
+    "index 2^31": (csr_parts([0, 1], [1 << 31], [1]), [1], "max_features"),
+    "index 2^40": (csr_parts([0, 1], [1 << 40], [1]), [1], "max_features"),
+    "falling indptr": (csr_parts([0, 2, 1], [0, 1], [1, 1]), [1, 1], "broken indptr"),
+    "indptr past the end": (csr_parts([0, 9], [0], [1]), [1], "broken indptr"),
+    "negative indptr": (csr_parts([-1, 1], [0], [1]), [1], "broken indptr"),
+    "float indptr": (Rows(np.array([0.0, 1.0]), np.array([0]), np.array([1.0])), [1], "must be integers"),
+    "short values": (csr_parts([0, 1], [0, 1], [1]), [1], "2 indices for 1 values"),
+    "empty indptr": (csr_parts([], [], []), [], "indptr not empty"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+@pytest.mark.parametrize("learner", ["perceptron", "margin"])
+def test_bad_rows_are_named_and_change_nothing(what, learner):
+    rows, labels, message = BAD[what]
+    run = Pass(learner, penalised="average")
+    run.feed(X, Y)
+    before = run.state()
+    with pytest.raises(DataError, match=message):
+        run.feed(rows, labels)
+    assert same_state(before, run.state())
+
+
+def test_a_bad_row_far_into_a_batch_changes_nothing():
+    run = Pass()
+    run.feed(X, Y)
+    before = run.state()
+    many = np.tile(X, (20_000, 1))
+    many[-1, -1] = np.nan
+    with pytest.raises(DataError, match="row 2399999, feature 4"):
+        run.feed(many, np.tile(Y, 20_000))
+    assert same_state(before, run.state())
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"learner": "perceptrn"}, "did you mean 'perceptron'"),
+        ({"delta": 0}, "delta: "),
+        ({"delta": 1.5}, "delta: "),
+        ({"horizon": -1}, "horizon: "),
+        ({"horizon": 2.5}, "horizon: "),
+        ({"radius": -1.0}, "radius: "),
+        ({"radius": math.inf}, "radius: "),
+        ({"radius": "big"}, "radius: "),
+        ({"cutoffs": "some"}, "cutoffs: "),
+        ({"conversion": "median"}, "conversion: "),
+        ({"bound": "x"}, "bound: "),
+        ({"classes": [1]}, "classes: "),
+        ({"classes": [1, 1]}, "classes: "),
+        ({"n_features": 0}, "n_features: "),
+        ({"max_features": 1 << 31}, "max_features: "),
+        ({"max_trace_memory": -1}, "max_trace_memory: "),
+        ({"penalised": "mean"}, "penalised: "),
+        ({"validation_fraction": 1.0}, "validation_fraction: "),
+        ({"stop_at": 0.0}, "stop_at: "),
+    ],
+)
+def test_bad_options_are_named(options, name):
+    with pytest.raises(ValueError, match=name):
+        Pass(**options)
+
+
+def test_bad_parameters_of_learners_are_named():
+    from onepass.learners import MarginPerceptron, PassiveAggressive
+
+    for learner, name in (
+        (MarginPerceptron("cube"), "projection: "),
+        (PassiveAggressive(C=0.0), "C: "),
+        (PassiveAggressive(variant=3), "variant: "),
+    ):
+        with pytest.raises(ValueError, match=name):
+            Pass(learner)
+    with pytest.raises(TypeError, match="learner: "):
+        Pass(3)
+
+
+def test_empty_batches_are_nothing():
+    run, plain = Pass(n_features=5), Pass(n_features=5)
+    run.feed(np.zeros((0, 5)), [])
+    run.feed(csr(np.zeros((0, 5))), np.array([], dtype=int))
+    run.feed(X, Y)
+    plain.feed(X, Y)
+    assert same_state({**run.state(), "_dense_width": 0}, {**plain.state(), "_dense_width": 0})
+    with pytest.raises(ConversionError, match="no row"):
+        Pass().model()
+
+
+def test_one_class_is_learned_and_predicted():
+    run = Pass()
+    run.feed(X, np.ones(len(X), dtype=int))
+    assert set(run.model().predict(X).tolist()) == {1}
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        lambda A: A.astype(np.float32),
+        lambda A: np.asfortranarray(A),
+        lambda A: (8 * A).astype(np.int16) / np.float32(8),
+        lambda A: A.astype(np.float16),
+        lambda A: scipy.sparse.csc_array(A),
+        lambda A: scipy.sparse.coo_matrix(A),
+        lambda A: with_int64(scipy.sparse.csr_array(A)),
+        lambda A: unsorted(scipy.sparse.csr_array(A)),
+        lambda A: doubled(scipy.sparse.csr_array(A)),
+        lambda A: A.tolist(),
+        lambda A: Dense(A),
+        lambda A: read_only(A),
+        lambda A: read_only(scipy.sparse.csr_array(A)),
+        lambda A: np.repeat(A, 2, axis=1)[:, ::2],
+    ],
+)
+def test_every_layout_gives_the_same_model(same):
+    one, other = Pass(), Pass()
+    one.feed(X, Y)
+    other.feed(same(X), Y)
+    np.testing.assert_array_equal(one.model().weights, other.model().weights)
+    np.testing.assert_allclose(one.model().decision(X), one.model().decision(same(X)), rtol=1e-13)
+
+
+def with_int64(A):
+    A.indices, A.indptr = A.indices.astype(np.int64), A.indptr.astype(np.int64)
+    return A
+
+
+def unsorted(A):
+    for i in range(A.shape[0]):
+        part = slice(A.indptr[i], A.indptr[i + 1])
+        A.indices[part], A.data[part] = A.indices[part][::-1].copy(), A.data[part][::-1].copy()
+    A.has_sorted_indices = False
+    return A
+
+
+def doubled(A):
+    """Every entry twice, at half its value."""
+    return scipy.sparse.csr_array((np.repeat(A.data / 2, 2), np.repeat(A.indices, 2), A.indptr * 2), shape=A.shape)
+
+
+def read_only(A):
+    for array in (A.data, A.indices, A.indptr) if scipy.sparse.issparse(A) else (A := A.copy(),):
+        array.flags.writeable = False
+    return A
+
+
+def test_memory_limit_is_refused_before_anything_is_learned():
+    wide = scipy.sparse.csr_array((np.ones(200), (np.arange(200), np.arange(200) * 1000)), shape=(200, 200_000))
+    run = Pass(max_trace_memory=10_000)
+    before = run.state()
+    with pytest.raises(LimitError, match="Raise max_trace_memory to"):
+        run.feed(wide, np.arange(200) % 2)
+    assert same_state(before, run.state())
+
+
+def test_stop_at_stops_at_a_round_that_no_cutting_changes():
+    rng = np.random.default_rng(3)
+    A = rng.normal(size=(6000, 4))
+    labels = np.where(A[:, 0] > 0, 1, -1)
+    whole, pieces = (Pass("perceptron", stop_at=0.05) for _ in range(2))
+    whole.feed(A, labels)
+    border = cuts(0, 6000, 90)
+    for first, last in pairwise(border):
+        if not pieces.stopped:
+            pieces.feed(A[first:last], labels[first:last])
+    assert whole.stopped
+    assert 200 < whole.rounds < 6000
+    assert whole.rounds == pieces.rounds
+    assert same_state(whole.state(), pieces.state())
+    assert whole.certificate().risk <= 0.05
+    with pytest.raises(StoppedError, match="stop_at"):
+        whole.feed(A, labels)
+    whole.stopped, whole.stop_at = False, None
+    rest = whole.rounds
+    whole.feed(A[:10], labels[:10])
+    assert whole.rounds == rest + 10
+
+
+def test_radius_auto_reads_a_thousand_rows_and_does_not_count_them():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(AUTO_ROWS + 500, 3))
+    labels = np.where(A[:, 0] > 0, 1, -1)
+    auto = Pass("margin", radius="auto")
+    for first in range(0, len(A), 70):
+        auto.feed(A[first : first + 70], labels[first : first + 70])
+    R = float(np.linalg.norm(A[:AUTO_ROWS], axis=1).max())
+    fixed = Pass("margin", radius=R)
+    fixed.feed(A[AUTO_ROWS:], labels[AUTO_ROWS:])
+    assert (auto.rounds, auto.rows) == (500, AUTO_ROWS + 500)
+    np.testing.assert_array_equal(auto.model().weights, fixed.model().weights)
+    assert auto.certificate().risk == fixed.certificate().risk
+    zeros = Pass("margin", radius="auto")
+    with pytest.raises(DataError, match="all zero"):
+        zeros.feed(np.zeros((AUTO_ROWS, 2)), np.arange(AUTO_ROWS) % 2)
+
+
+def test_rows_outside_the_radius_are_scaled_in_prediction_too():
+    run = Pass("margin", radius=0.5, classes=[-1, 1])
+    run.feed(X, Y)
+    model = run.model()
+    long = X[np.linalg.norm(X, axis=1) > 0.5][:5]
+    norms = np.linalg.norm(long, axis=1, keepdims=True)
+    np.testing.assert_allclose(model.decision(long), model.decision(long * 0.5 / norms))
+    assert (np.abs(model.decision(1e6 * long)) <= math.sqrt(1.25) + 1e-9).all()
+
+
+def test_state_can_be_taken_and_restored():
+    rng = np.random.default_rng(1)
+    A, labels = rng.normal(size=(500, 4)), rng.choice([-1, 1], size=500)
+    for options in ({}, {"max_trace_memory": 2_000}, {"penalised": "average", "validation_fraction": 0.2}):
+        whole, first, second = (Pass("margin", radius=2.0, **options) for _ in range(3))
+        whole.feed(A, labels)
+        first.feed(A[:230], labels[:230])
+        state = first.state()
+        first.feed(A[:50], labels[:50])  # what happens later does not reach into the state
+        second.restore(state)
+        second.feed(A[230:], labels[230:])
+        assert same_state(whole.state(), second.state())
+        assert whole.certificate() == second.certificate()
+
+
+def test_traces_do_not_change_when_the_pass_goes_on():
+    for options in ({}, {"max_trace_memory": 1_500}):
+        run = Pass(penalised="average", **options)
+        run.feed(X[:60], Y[:60])
+        trace = run.trace()
+        weights, risk = trace.last.copy(), run.certificate().risk
+        run.feed(X[60:], Y[60:])
+        np.testing.assert_array_equal(trace.last, weights)
+        from onepass.certificates import certify
+
+        assert certify(trace).risk == risk
+
+
+def test_votes_equal_the_majority_of_all_hypotheses():
+    from test_theorems import every_hypothesis
+
+    for classes in (2, 3):
+        A, labels = dyadic(5, 150, 4, classes)
+        run = Pass(classes=range(classes) if classes > 2 else [-1, 1])
+        run.feed(A, labels)
+        trace = run.trace()
+        q = trace.survival
+        if classes == 2:
+            scores = np.column_stack([np.ones(len(A)), A]) @ every_hypothesis(trace)
+            votes = (np.sign(scores) * q).sum(axis=1) / q.sum()
+            np.testing.assert_array_equal(run.model("average", how="vote").decision(A), votes)
+        else:
+            shares = run.model("average", how="vote").decision(csr(A))
+            assert (shares.sum(axis=1) <= 1).all()
+            assert (run.model("average", how="vote").predict(A) == labels).mean() > 0.6
+    frozen = Pass(penalised="average")
+    frozen.feed(X, Y)
+    with pytest.raises(ConversionError, match="vote"):
+        frozen.model("penalised", how="vote")
+    with pytest.raises(ValueError, match="how: "):
+        run.model(how="guess")
+
+
+def test_withheld_certificates_say_why():
+    run = Pass()
+    run.feed(X, Y)
+    run.withhold("the rows were fed twice")
+    assert math.isnan(run.certificate().risk)
+    assert "fed twice" in str(run.certificate())
+
+
+def test_models_refuse_wider_rows():
+    run = Pass()
+    run.feed(X, Y)
+    with pytest.raises(DataError, match="trained on 5"):
+        run.model().predict(np.ones((1, 6)))
+    np.testing.assert_array_equal(
+        run.model().decision(csr(X[:, :3])), run.model().decision(np.column_stack([X[:, :3], np.zeros((120, 2))]))
+    )
