@@ -20,6 +20,7 @@ COMMANDS = {
     "warmup": "Compile every kernel now.",
     "demo": "Train on 100,000 drawn documents; see certified and true risk side by side.",
     "experts": "Combine expert advice, and show the regret beside its bound.",
+    "lab": "On-line learning of dichotomies, simulated beside its theory.",
 }
 
 

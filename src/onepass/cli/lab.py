@@ -1,0 +1,102 @@
+"""`onepass lab`: simulation and theory on one axis, as a figure, a table, and the numbers that had to come out."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from onepass.cli.terminal import console, options, print_json, progress
+
+EXPERIMENTS = {  # the name of each in onepass.lab.experiments, which is imported only when one is run
+    "figure1": "A perceptron learns a perceptron: error 1.27/α.",
+    "figure2": "Output noise: only the shifted rule reaches p.",
+    "schedules": "Rates that fall too slowly, well, and too fast.",
+    "smooth": "Thresholded smooth functions: error ∝ η, and n^(−z).",
+    "noise": "The shifted rule at constant and falling rates, T learned or exact.",
+    "flow": "Order-parameter equations against simulation at N = 1000.",
+}
+SUFFIXES = (".png", ".svg", ".csv")
+LEAST = {"smooth": 10_000.0}  # the least --alpha that leaves decades to fit; 100 elsewhere
+TICKS = 1000  # of the progress bar
+
+
+@click.group()
+def command() -> None:
+    """On-line learning of dichotomies, simulated beside its theory.
+
+    Each experiment writes NAME.png, NAME.svg and NAME.csv, and prints what it found beside what it had to find.
+
+    \b
+    onepass lab figure1
+    onepass lab figure2 --replicas 8 --output figures --force
+    onepass lab schedules --json
+    """
+
+
+def run(name: str, replicas: int | None, alpha: float | None, output: str, force: bool, **how: Any) -> None:
+    """Check where the files go, run the experiment, write them, and say what was found."""
+    files = [Path(output) / f"{name}{suffix}" for suffix in SUFFIXES]
+    check(Path(output), files, force)
+    from onepass.files import replacing
+    from onepass.lab.experiments import EXPERIMENTS as FUNCTIONS
+    from onepass.lab.experiments import How
+    from onepass.report.lab import draw
+
+    chosen = {key: value for key, value in (("replicas", replicas), ("alpha", alpha)) if value is not None}
+    with progress(name, TICKS, how["quiet"]) as tick:
+        settings = How(how["seed"], how["threads"], lambda share: tick(int(TICKS * share)))
+        try:
+            experiment = FUNCTIONS[name](**chosen, how=settings)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+    for file in files[:2]:
+        draw(experiment, file)
+    with replacing(files[2]) as table:
+        table.write(experiment.table().encode())
+    if how["as_json"]:
+        findings = [{**finding._asdict(), "holds": finding.holds} for finding in experiment.findings]
+        print_json({"experiment": name, **experiment.settings, "findings": findings, "files": [str(f) for f in files]})
+        return
+    rows = Table("", "measured", "expected", "", title=experiment.title, title_justify="left")
+    for f in experiment.findings:
+        verdict = "holds" if f.holds else "does not hold"
+        rows.add_row(f.what, f"{f.measured:.4g} ± {f.error:.2g}", f"{f.expected:.4g} ± {f.tolerance:.2g}", verdict)
+    console().print(rows)
+    if not how["quiet"]:
+        click.echo(f"wrote {', '.join(map(str, files))}", err=True)
+
+
+def check(folder: Path, files: list[Path], force: bool) -> None:
+    """Everything that could spoil the end of a long run, before it starts."""
+    if not folder.is_dir():
+        raise click.UsageError(f"--output: {str(folder)!r} is not a folder")
+    there = [str(file) for file in files if file.exists()]
+    if there and not force:
+        raise click.UsageError(f"{', '.join(there)}: already there; --force overwrites")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise click.UsageError("figures need matplotlib: pip install 'onepass[report]'")
+
+
+def subcommand(name: str, text: str) -> click.Command:
+    """One experiment as a command; all have the same options."""
+
+    @command.command(name, help=text)
+    @click.option("--replicas", type=click.IntRange(min=2), help="Students to simulate.")
+    @click.option("--alpha", type=click.FloatRange(min=LEAST.get(name, 100.0)), help="Largest α (smooth: examples).")
+    @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of all draws.")
+    @click.option("--threads", type=click.IntRange(min=1), help="Threads; the result does not depend on them.")
+    @click.option("-o", "--output", type=click.Path(), default=".", show_default=True, help="Folder for the files.")
+    @click.option("--force", is_flag=True, help="Overwrite files.")
+    @options
+    def experiment(**chosen: Any) -> None:
+        run(name, **chosen)
+
+    return experiment
+
+
+for _name, _text in EXPERIMENTS.items():
+    subcommand(_name, _text)

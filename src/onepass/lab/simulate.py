@@ -1,0 +1,213 @@
+"""Many students at once, each with a seed of its own; what comes out does not depend on the number of threads.
+
+Each replica draws from the generator that its number and the seed determine, and a thread runs whole blocks of one
+replica at a time. `run` chooses the cheapest exact way: students of a noiseless perceptron jump from mistake to mistake
+(see clean), students of a noisy one draw three numbers a round (see noisy). `run_smooth` draws everything.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numpy.random import Generator
+
+from onepass.lab import clean, noisy, smooth
+from onepass.lab.curves import Curves
+from onepass.lab.noisy import ExactlyShifted
+from onepass.lab.teachers import Perceptron, Smooth
+from onepass.lab.theory import disagreement_at
+from onepass.learners.normalized import Normalized, Unnormalized
+from onepass.learners.shifted import Shifted
+from onepass.rows import Floats, Ints
+from onepass.schedules import Schedule, checked, for_kernel
+
+Rule = Normalized | Unnormalized | Shifted | ExactlyShifted
+Progress = Callable[[float], None]
+Start = tuple[float, float]
+Advance = Callable[[int, Rule, int, int, Ints, Floats], None]
+
+BLOCK = 2**20  # rounds that a kernel runs before it returns: less than 0.1 s
+
+
+def run(
+    teacher: Perceptron,
+    rule: Rule,
+    alphas: npt.ArrayLike,
+    replicas: int = 200,
+    seed: int = 0,
+    start: float | tuple[float, float] | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Curves:
+    """Learning curves of `replicas` students of one perceptron, looked at after α = rounds/N in `alphas`.
+
+    Students start anywhere on the unit sphere, or all at the overlap R = `start` (with shifted inputs at (R, q), q the
+    overlap with U). `progress` is called with the share of the work done, from 0 to 1.
+
+    >>> from onepass.schedules import Constant
+    >>> run(Perceptron(N=100), Normalized(Constant(0.5), 100), alphas=[10.0, 100.0], replicas=50)
+    Curves(replicas=50, alpha=10..100, error=0.1331..0.06265)
+    """
+    rule = _checked_rule(rule, teacher)
+    times, generators = _times(alphas, teacher.N), _generators(replicas, seed)
+    out = np.empty((replicas, times.size, 2))
+    begin = _clean_students if _is_clean(teacher, rule) else _noisy_students
+    advance = begin(teacher, rule, _starts(teacher, start, generators), generators)
+
+    def one(i: int, first: int, stop: int, looks: slice, schedule: Schedule) -> None:
+        advance(i, rule._replace(schedule=schedule), first, stop, times[looks], out[i, looks])
+
+    _together(one, replicas, times, BLOCK, rule.schedule, threads, progress)
+    angle, q = out[:, :, 0], out[:, :, 1]
+    error = teacher.p + (1.0 - 2.0 * teacher.p) * disagreement_at(angle, q, teacher.q0)
+    return Curves(times, times / teacher.N, error, angle, q)
+
+
+def run_smooth(
+    teacher: Smooth,
+    schedule: Schedule,
+    rounds: npt.ArrayLike,
+    replicas: int = 20,
+    seed: int = 0,
+    distance: float = 0.1,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Curves:
+    """Students of a thresholded smooth function that start `distance` away from W₀ in a random direction.
+
+    The error at a look is the share of mistakes since the look before. (What is said of these functions is said near
+    the teacher: far from it there may be other places to settle.)
+
+    >>> from onepass.lab.teachers import quadratic
+    >>> from onepass.schedules import Constant
+    >>> curves = run_smooth(quadratic(3), Constant(0.01), rounds=[20_000, 40_000], replicas=4)
+    >>> bool(curves.mean[1] < 0.02)
+    True
+    """
+    if not 0.0 <= distance < math.inf:
+        raise ValueError(f"distance: a length expected, got {distance!r}")
+    schedule = checked(schedule)
+    times, generators = _times(rounds, 1), _generators(replicas, seed)
+    counts = np.empty((replicas, times.size), dtype=np.int64)
+    directions = [rng.standard_normal(teacher.W0.size) for rng in generators]
+    W = [teacher.W0 + distance * d / math.sqrt(d @ d) for d in directions]
+    mistakes = [0] * replicas
+
+    def one(i: int, first: int, stop: int, looks: slice, schedule: Schedule) -> None:
+        mistakes[i] = smooth.advance(
+            W[i], mistakes[i], teacher.function, teacher.W0, schedule, first, stop, times[looks], counts[i, looks],
+            generators[i],
+        )  # fmt: skip
+
+    block = max(1, 4 * BLOCK // (teacher.function.inputs + teacher.W0.size))  # a round costs as much as it has numbers
+    _together(one, replicas, times, block, schedule, threads, progress)
+    share = np.diff(counts, axis=1, prepend=0) / np.diff(times, prepend=0)
+    return Curves(times, times.astype(np.float64), share)
+
+
+def _is_clean(teacher: Perceptron, rule: Rule) -> bool:
+    """Whether one angle says it all."""
+    if teacher.p == 0.0 and teacher.centred and isinstance(rule, Normalized | Unnormalized):
+        return True
+    if isinstance(rule, Unnormalized):
+        raise ValueError("rule: Unnormalized is simulated for noiseless teachers with centred inputs only")
+    return False
+
+
+def _clean_students(teacher: Perceptron, rule: Any, starts: list[Start], generators: list[Generator]) -> Advance:
+    angles = [math.acos(w1) for w1, _ in starts]
+    students = [
+        clean.Student(angle, 1.0, clean.wait(angle, rng)) for angle, rng in zip(angles, generators, strict=True)
+    ]
+
+    def advance(i: int, rule: Rule, first: int, stop: int, times: Ints, out: Floats) -> None:
+        students[i] = clean.advance(students[i], rule, stop, times, out, generators[i])
+
+    return advance
+
+
+def _noisy_students(teacher: Perceptron, rule: Any, starts: list[Start], generators: list[Generator]) -> Advance:
+    frame = noisy.frame(teacher, rule)
+    students = [noisy.Student(w1, w2, math.sqrt(1.0 - w1**2 - w2**2), *[0.0] * 10) for w1, w2 in starts]
+
+    def advance(i: int, rule: Rule, first: int, stop: int, times: Ints, out: Floats) -> None:
+        students[i] = noisy.advance(students[i], frame, rule, first, stop, times, out, generators[i])
+
+    return advance
+
+
+def _starts(teacher: Perceptron, start: Any, generators: list[Generator]) -> list[Start]:
+    """Where each student's W lies along W₀ and along the rest of U."""
+    if start is None:
+        whole = [rng.standard_normal(teacher.N) for rng in generators]
+        return [(float(W[0] / length), float(W[1] / length)) for W in whole for length in [math.sqrt(W @ W)]]
+    if teacher.centred and np.ndim(start) == 0:
+        start = (start, 0.0)
+    if np.shape(start) != (2,):
+        raise ValueError(f"start: overlaps (R, q) expected, or R alone where the inputs are centred, got {start!r}")
+    R, q = map(float, start)
+    w2 = (q - teacher.q0 * R) / teacher.side if teacher.side > 0.0 else 0.0
+    if not R**2 + w2**2 < 1.0 or abs(teacher.q0 * R + teacher.side * w2 - q) > 1e-12:
+        raise ValueError(f"start: no W on the unit sphere but ±W₀ has overlaps (R, q) = {start!r} with W₀ and U")
+    return [(R, w2)] * len(generators)
+
+
+def _together(
+    one: Callable[[int, int, int, slice, Schedule], None],
+    replicas: int,
+    times: Ints,
+    block: int,
+    schedule: Schedule,
+    threads: int | None,
+    progress: Progress | None,
+) -> None:
+    """Block by block, all replicas: one(replica, first, stop, looks, schedule) runs rounds first+1..stop."""
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads: at least 1 expected, got {threads!r}")
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        try:
+            for first in range(0, int(times[-1]), block):
+                stop = min(first + block, int(times[-1]))
+                looks = slice(*np.searchsorted(times, [first, stop], side="right"))
+                table = for_kernel(schedule, first + 1, stop)
+                jobs = [pool.submit(one, i, first, stop, looks, table) for i in range(replicas)]
+                for done, job in enumerate(jobs, 1):
+                    job.result()
+                    if progress is not None:
+                        progress((first + (stop - first) * done / replicas) / float(times[-1]))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # Ctrl-C waits for the blocks under way, not for all of them
+            raise
+
+
+def _generators(replicas: int, seed: int) -> list[Generator]:
+    if replicas < 1:
+        raise ValueError(f"replicas: at least 1 expected, got {replicas!r}")
+    return [Generator(np.random.SFC64(child)) for child in np.random.SeedSequence(seed).spawn(replicas)]
+
+
+def _times(alphas: npt.ArrayLike, N: int) -> Ints:
+    """The rounds after which to look."""
+    alphas = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    if alphas.ndim != 1 or alphas.size == 0 or not np.isfinite(alphas).all():
+        raise ValueError("alphas: a list of finite numbers expected")
+    times: Ints = np.rint(alphas * N).astype(np.int64)
+    if times[0] < 1 or not (np.diff(times) > 0).all():
+        raise ValueError("alphas: increasing numbers, the first and all steps at least one round, expected")
+    return times
+
+
+def _checked_rule(rule: Any, teacher: Perceptron) -> Any:
+    if not isinstance(rule, Normalized | Unnormalized | Shifted | ExactlyShifted):
+        raise TypeError(f"rule: Normalized, Unnormalized, Shifted or ExactlyShifted expected, got {rule!r}")
+    if rule.N != teacher.N:
+        raise ValueError(f"rule: its N = {rule.N!r} is not the teacher's, {teacher.N}")
+    if isinstance(rule, Shifted | ExactlyShifted) and not rule.warmup >= 0.0:
+        raise ValueError(f"rule: its warmup is an α of at least 0, got {rule.warmup!r}")
+    return type(rule)(checked(rule.schedule), *map(float, rule[1:]))

@@ -1,0 +1,330 @@
+"""What barkai1995 proves: exact errors, order-parameter equations for N → ∞, and the laws they end in.
+
+The two facts behind the equations. The mean step of a student W, given the input S, is along
+
+    ⟨e·y | S⟩ = ½·((1 − 2p)·sgn(W₀·S) − sgn(W·S)),            e = 1 on a mistake
+
+and with S = U + Z, Z standard normal, Stein's lemma gives ⟨sgn(W·S)·Z⟩ = 2φ(q)·W, φ the normal density, q = U·W. So
+
+    ⟨e·y·(S − T)⟩ = m·(U − T) + (1 − 2p)·φ(q₀)·W₀ − φ(q)·W,    m = ½·((1 − 2p)·erf(q₀/√2) − erf(q/√2))
+
+from which every flow below follows by projection. `shift` is "none", "exact" (T known) or "learned" (T by running
+averages) throughout.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import integrate, optimize, special
+
+from onepass.lab.teachers import Perceptron
+from onepass.learners.shifted import WARMUP
+from onepass.rows import Floats
+from onepass.schedules import Schedule, checked, rate
+
+Shift = Literal["none", "exact", "learned"]
+
+ROOT_2 = math.sqrt(2.0)
+ROOT_2PI = math.sqrt(2.0 * math.pi)
+
+BATCH = 0.625  # error·α of batch learning (Seung et al. 1992)
+ONLINE_OPTIMUM = 0.88  # error·α of the best on-line rule (Kinouchi and Caticha 1992)
+UNNORMALIZED = (2.0 / 3.0) ** (1.0 / 3.0) / math.pi  # error·α^(1/3) of the perceptron that is never normalised
+
+
+# Exact errors
+
+
+def disagreement(R: npt.ArrayLike, q: npt.ArrayLike = 0.0, q0: float = 0.0) -> Floats:
+    """P(sgn x ≠ sgn x₀), x and x₀ normal with means q, q₀, variance 1 and correlation R; arccos(R)/π if q = q₀ = 0.
+
+    >>> disagreement([1.0, 0.5, 0.0])
+    array([0.        , 0.33333333, 0.5       ])
+    >>> float(disagreement(1.0, q=1.0, q0=0.0) - (special.ndtr(1.0) - 0.5))
+    0.0
+    """
+    R = np.asarray(R, dtype=np.float64)
+    if not (np.abs(R) <= 1.0).all():
+        raise ValueError("R: an overlap lies between −1 and 1")
+    return disagreement_at(np.arccos(R), q, q0)
+
+
+def disagreement_at(angle: npt.ArrayLike, q: npt.ArrayLike = 0.0, q0: float = 0.0) -> Floats:
+    """The same for R = cos(angle), without the rounding of an R near 1: 2·T(q, a) + 2·T(q₀, a₀) + [q·q₀ < 0].
+
+    T is Owen's function and a = (q₀/q − R)/√(1 − R²), a₀ with q and q₀ exchanged.
+    """
+    angle, q = np.asarray(angle, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    obtuse = angle > 0.5 * math.pi  # then ask where −W disagrees: near −1, too, R is rounded
+    angle, q = np.where(obtuse, math.pi - angle, angle), np.where(obtuse, -q, q)
+    tiny = 1e-150  # stands for 0: the formula holds in the limit
+    h, k = np.where(q == 0.0, tiny, q), tiny if q0 == 0.0 else q0
+    sine, versine = np.maximum(np.sin(angle), 1e-300), 2.0 * np.sin(0.5 * angle) ** 2
+    with np.errstate(over="ignore"):  # the slopes of coinciding or opposite directions are infinite, rightly
+        slope_h, slope_k = ((k - h) / h + versine) / sine, ((h - k) / k + versine) / sine
+    share = 2.0 * special.owens_t(h, slope_h) + 2.0 * special.owens_t(k, slope_k) + ((h < 0.0) != (k < 0.0))
+    return np.asarray(np.clip(np.where(obtuse, 1.0 - share, share), 0.0, 1.0))
+
+
+def generalization_error(R: npt.ArrayLike, q: npt.ArrayLike = 0.0, q0: float = 0.0, p: float = 0.0) -> Floats:
+    """ε_g = p + (1 − 2p)·P(sgn x ≠ sgn x₀). See barkai1995, eq. 3 and 8.
+
+    Differs: the print of eq. 8 lacks the factor 1 − 2p, without which a student at W = −W₀ would err more than always.
+
+    >>> float(generalization_error(-1.0, p=0.25))
+    0.75
+    """
+    return p + (1.0 - 2.0 * p) * disagreement(R, q, q0)
+
+
+# Flows: order parameters for N → ∞
+
+
+class Flow(NamedTuple):
+    """Order parameters and error along α: R = cos(angle), q = U·W."""
+
+    alpha: Floats
+    angle: Floats
+    q: Floats
+    error: Floats
+
+
+def clean_flow(schedule: Schedule, N: float, alphas: npt.ArrayLike, R: float = 0.0, normalized: bool = True) -> Flow:
+    """The overlap of a student of a noiseless perceptron, from R at α = 0. See barkai1995, eq. 4.
+
+        dR/dα = η·(1 − R²)/√(2π) − η²·R·arccos(R)/(2π)
+
+    solved in θ = arccos R, which stays exact as R → 1. Without normalisation η/L stands for η, and the length follows
+    dL/dα = −η·(1 − R)/√(2π) + η²·θ/(2πL), L = 1 at the start.
+
+    >>> from onepass.schedules import clean_optimum
+    >>> flow = clean_flow(clean_optimum(1000), 1000, [1e4])
+    >>> abs(flow.error[0] * 1e4 / (4 / math.pi) - 1) < 1e-3
+    np.True_
+    """
+    schedule = checked(schedule)
+
+    def slope(alpha: float, state: Floats) -> list[float]:
+        theta, length = state
+        eta = rate(schedule, max(alpha * N, 1.0))
+        h = eta if normalized else eta / length
+        turn = -h * math.sin(theta) / ROOT_2PI + h * h * theta / (2.0 * math.pi * math.tan(theta))
+        grow = -eta * (1.0 - math.cos(theta)) / ROOT_2PI + eta * h * theta / (2.0 * math.pi)
+        return [turn, 0.0 if normalized else grow]
+
+    alphas = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    theta, _ = _integrate(slope, [math.acos(R), 1.0], alphas)
+    return Flow(alphas, theta, np.zeros_like(theta), theta / math.pi)
+
+
+def noisy_flow(
+    teacher: Perceptron,
+    schedule: Schedule,
+    alphas: npt.ArrayLike,
+    shift: Shift = "none",
+    start: tuple[float, float] = (0.0, 0.0),
+    warmup: float = WARMUP,
+) -> Flow:
+    """Overlaps (R, q) of a student of a noisy perceptron with shifted inputs, from `start` at α = 0.
+
+    With F = ⟨e·y·(S − T)⟩ of the module's head, dW/dα = η·(F − W·(F·W)) − ½η²·ε_g·W, projected on W₀ and U; near
+    the teacher this is barkai1995, eq. 14. A learned T is T + B/⟨y⟩, B the noise of the running average ⟨y·S⟩: it is
+    orthogonal to W₀ and U, |B|² = 1/α, and F gains −(m/⟨y⟩)·B. Its overlap with W, G = α·(B·W), closes the system:
+
+        dG/dα = η·ε_g + η·α·(F·B) − G·(η·F·W + ½η²·ε_g),      F·B = −φ(q)·G/α − m/(⟨y⟩·α)
+
+    (the first term: the example that moves W also enters the average). The shift starts at α = warmup.
+    """
+    schedule = checked(schedule)
+    kappa = 0.0 if shift == "none" else teacher.shift_along_teacher
+
+    def slope(alpha: float, state: Floats) -> list[float]:
+        R, q, G = state
+        eta = rate(schedule, max(alpha * teacher.N, 1.0))
+        error = float(generalization_error(min(max(R, -1.0), 1.0), q, teacher.q0, teacher.p))
+        m = 0.5 * (teacher.balance - math.erf(q / ROOT_2))
+        density = math.exp(-q * q / 2.0) / ROOT_2PI
+        shifted = shift != "none" and alpha > warmup
+        along_U = 0.0 if shifted else m  # m·(U − T) is m·U before the shift and −m·κ·W₀ after
+        along_W0 = (1.0 - 2.0 * teacher.p) * teacher.boundary - (m * kappa if shifted else 0.0)
+        pull = m / teacher.balance if shifted and shift == "learned" else 0.0
+        overlap = G / max(alpha, 1e-300)  # B·W
+        F_W = along_U * q + along_W0 * R - density - pull * overlap
+        F_W0 = along_U * teacher.q0 + along_W0 - density * R
+        F_U = along_U * teacher.u**2 + along_W0 * teacher.q0 - density * q
+        loss = eta * F_W + 0.5 * eta * eta * error
+        G_slope = eta * error - eta * (density * G + pull) - G * loss
+        return [eta * F_W0 - R * loss, eta * F_U - q * loss, G_slope]
+
+    alphas = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    R, q, _ = _integrate(slope, [*start, 0.0], alphas, kink=None if shift == "none" else warmup)
+    angle = np.arccos(np.clip(R, -1.0, 1.0))
+    return Flow(alphas, angle, q, teacher.p + (1.0 - 2.0 * teacher.p) * disagreement_at(angle, q, teacher.q0))
+
+
+def _integrate(
+    slope: Callable[[float, Floats], list[float]], start: list[float], alphas: Floats, kink: float | None = None
+) -> Any:
+    if alphas.size == 0 or not (alphas > 0.0).all() or not (np.diff(alphas) > 0.0).all():
+        raise ValueError("alphas: positive and increasing numbers expected")
+    borders = [0.0, *([kink] if kink is not None and 0.0 < kink < alphas[-1] else []), float(alphas[-1])]
+    pieces, state = [], np.array(start)
+    for begin, end in itertools.pairwise(borders):  # a rule that changes at a kink is smooth between
+        inside = alphas[(alphas > begin) & (alphas <= end)]
+        looks = inside if inside.size and inside[-1] == end else np.append(inside, end)
+        solution = integrate.solve_ivp(slope, (begin, end), state, "LSODA", looks, rtol=1e-9, atol=1e-12)
+        if not solution.success:
+            raise RuntimeError(f"the flow could not be integrated beyond α = {solution.t[-1]:g}: {solution.message}")
+        pieces.append(solution.y[:, : inside.size])
+        state = solution.y[:, -1]
+    return np.concatenate(pieces, axis=1)
+
+
+# Laws: where the flows end
+
+
+def stationary_error(eta: npt.ArrayLike) -> Floats:
+    """ε_∞ = η/√(2π³) for a small constant rate and a noiseless teacher. See barkai1995, eq. 5.
+
+    >>> float(stationary_error(math.sqrt(2 * math.pi**3)))
+    1.0
+    """
+    return np.asarray(eta, dtype=np.float64) / math.sqrt(2.0 * math.pi**3)
+
+
+def clean_constant(eta0: float) -> float:
+    """lim α·ε_g for η = η₀√(2π)/α, η₀ > 1: η₀²/(π(η₀ − 1)), least at η₀ = 2. See barkai1995, eq. 6.
+
+    >>> clean_constant(2.0) == 4 / math.pi
+    True
+    """
+    if not eta0 > 1.0:
+        raise ValueError(f"eta0: above 1 expected, got {eta0!r}; at and below 1 the error falls more slowly than 1/α")
+    return eta0**2 / (math.pi * (eta0 - 1.0))
+
+
+def clean_law(alpha: npt.ArrayLike, eta0: float, z: float, amplitude: float = 1.0) -> Floats:
+    """ε_g at large α for η = η₀√(2π)·α^(−z). See barkai1995, eq. 6.
+
+        z < 1            η₀/π·α^(−z)
+        z = 1, η₀ > 1    η₀²/(π(η₀ − 1))/α
+        z = 1, η₀ = 1    ln α/(πα)
+        z = 1, η₀ < 1    amplitude·α^(−η₀): how far it starts decides
+        z > 1            amplitude: it stalls
+
+    Differs: the print has √(ln α)/α at η₀ = 1; eq. 4 itself gives ln α/(πα).
+
+    >>> clean_law([100.0], eta0=2.0, z=0.5) * math.pi
+    array([0.2])
+    """
+    alpha = np.asarray(alpha, dtype=np.float64)
+    if z < 1.0:
+        return np.asarray(eta0 / math.pi * alpha**-z)
+    if z > 1.0:
+        return np.full_like(alpha, amplitude)
+    if eta0 == 1.0:
+        return np.asarray(np.log(alpha) / (math.pi * alpha))
+    return clean_constant(eta0) / alpha if eta0 > 1.0 else np.asarray(amplitude * alpha**-eta0)
+
+
+def noisy_stationary_excess(eta: npt.ArrayLike, p: float, q0: float) -> Floats:
+    """ε_∞ − p = (1 − 2p)·√(ηp)·exp(−q₀²/4)/(2π³)^(1/4) for a small constant rate. See barkai1995, eq. 15.
+
+    The printed equation is P(student ≠ clean teacher); the excess over p is 1 − 2p times that. A learned T is as good
+    as an exact one here, since it has all the time to become exact.
+    """
+    disagree = np.sqrt(np.asarray(eta, dtype=np.float64) * p) * math.exp(-(q0**2) / 4.0) / (2.0 * math.pi**3) ** 0.25
+    return np.asarray((1.0 - 2.0 * p) * disagree)
+
+
+def noisy_constant(p: float, eta0: float = 2.0, shift: Shift = "learned") -> float:
+    """lim √α·(ε_g − p) for η = η₀/(2φα), η₀ > 1. See barkai1995, eq. 18.
+
+    Near the teacher 1 − R = D/α and P(student ≠ teacher) = 2φ·√(D/(πα)), where
+
+        D·φ²·(η₀ − 1) = η₀²·p/8                        T exact
+        D·φ²·(η₀ − 1) = η₀²·p/8 + η₀·c·(p + c)/2       T learned, c = p/(1 − 2p)
+
+    so for η₀ = 2 the excess is (1 − 2p)·√(2p/(πα)) with T exact and √(2p/(πα)), eq. 18 as printed, with T learned.
+
+    >>> round(noisy_constant(0.2), 3), round(noisy_constant(0.2, shift="exact"), 3)
+    (0.357, 0.214)
+    """
+    if not eta0 > 1.0:
+        raise ValueError(f"eta0: above 1 expected, got {eta0!r}; at and below 1 the excess falls more slowly than 1/√α")
+    c = p / (1.0 - 2.0 * p) if shift == "learned" else 0.0
+    D = (eta0**2 * p / 8.0 + eta0 * c * (p + c) / 2.0) / (eta0 - 1.0)  # times φ², which cancels
+    return (1.0 - 2.0 * p) * 2.0 * math.sqrt(D / math.pi)
+
+
+def best_eta0(p: float, shift: Shift = "learned") -> float:
+    """The η₀ of the least `noisy_constant`: 2 with T exact, 1 + √(1 + 4p − 4p²)/(1 − 2p) with T learned.
+
+    >>> best_eta0(0.2, shift="exact"), round(best_eta0(0.2), 2)
+    (2.0, 3.13)
+    """
+    return 2.0 if shift == "exact" else 1.0 + math.sqrt(1.0 + 4.0 * p - 4.0 * p * p) / (1.0 - 2.0 * p)
+
+
+def noisy_law(
+    alpha: npt.ArrayLike, p: float, eta0: float = 2.0, z: float = 1.0, shift: Shift = "learned", amplitude: float = 1.0
+) -> Floats:
+    """ε_g − p at large α for η = η₀/(2φ)·α^(−z). See barkai1995, eq. 16-18.
+
+    z < 1            (1 − 2p)·√(η₀p/(2π))·α^(−z/2)
+    z = 1, η₀ > 1    noisy_constant/√α
+    z = 1, η₀ < 1    amplitude·α^(−η₀/2)
+    """
+    alpha = np.asarray(alpha, dtype=np.float64)
+    if z < 1.0:
+        return np.asarray((1.0 - 2.0 * p) * math.sqrt(eta0 * p / (2.0 * math.pi)) * alpha ** (-z / 2.0))
+    if z > 1.0 or eta0 == 1.0:
+        raise ValueError(f"no power law is known for z = {z!r}, eta0 = {eta0!r}; take z ≤ 1 and eta0 ≠ 1")
+    if eta0 < 1.0:
+        return np.asarray(amplitude * alpha ** (-eta0 / 2.0))
+    return np.asarray(noisy_constant(p, eta0, shift) / np.sqrt(alpha))
+
+
+class Limit(NamedTuple):
+    """Where the plain rule can end as η → 0."""
+
+    error: float
+    R: float
+    q: float
+    stable: bool  # False: it attracts within the plane of W₀ and U and repels, slowly, across it
+
+
+def plain_limits(teacher: Perceptron) -> list[Limit]:
+    """The ends of the plain rule as η → 0: zeros of its mean step across W, attracting in the plane of W₀ and U.
+
+    A small share of W outside that plane shrinks at a stable end and grows at the other kind, but so slowly
+    that a rate ∝ 1/α can leave a student there for a long time. See barkai1995, section 3.
+
+    >>> for limit in plain_limits(Perceptron(N=250, p=0.2, u=4.0, q0=-1.95)):
+    ...     print(f"{limit.error:.3f} {limit.stable}")
+    0.312 True
+    0.341 False
+    """
+    p, q0, side = teacher.p, teacher.q0, teacher.side
+    drive = (1.0 - 2.0 * p) * teacher.boundary
+
+    def parts(beta: float) -> tuple[float, float]:
+        """The mean step across W and along it (but for −φ(q)·W), for W = (cos β, sin β)."""
+        R, s = math.cos(beta), math.sin(beta)
+        m = 0.5 * (teacher.balance - math.erf((q0 * R + side * s) / ROOT_2))
+        return m * (side * R - q0 * s) - drive * s, m * (q0 * R + side * s) + drive * R
+
+    grid = np.linspace(-math.pi, math.pi, 4001) + 1e-7  # off the symmetric directions, where a zero would be missed
+    values = np.array([parts(beta)[0] for beta in grid])
+    ends = []
+    for i in np.flatnonzero((values[:-1] > 0.0) & (values[1:] <= 0.0)):  # falling through zero
+        beta = optimize.brentq(lambda b: parts(b)[0], grid[i], grid[i + 1], xtol=1e-14)
+        R, q = math.cos(beta), q0 * math.cos(beta) + side * math.sin(beta)
+        ends.append(Limit(float(generalization_error(R, q, q0, p)), R, q, parts(beta)[1] > 0.0))
+    return sorted(ends)
