@@ -235,11 +235,12 @@ def test_compare_shows_every_conversion(folder):
     assert "hold together" in text
 
 
+@pytest.mark.timeout(120)
 def test_ctrl_c_ends_after_the_chunk_with_130_and_no_output(folder):
     program = [sys.executable, "-m", "onepass.cli", "train", "-", "--format", "svmlight", "-o", "cut.safetensors"]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     running = subprocess.Popen(program, cwd=folder, text=True, **pipes)
-    running.stdin.write((folder / "data.svm").read_text())
+    running.stdin.write((folder / "data.svm").read_text() * 100)  # more than one block, and no end
     running.stdin.flush()
     assert "reading" in running.stderr.readline()
     time.sleep(1)

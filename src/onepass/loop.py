@@ -13,7 +13,7 @@ import numpy as np
 
 from onepass._jit import by_type, jit
 from onepass.learners import step, widen
-from onepass.rows import AnyRows, Floats, Ints, add, copy_row, dot, dots, squared_norm, transfer
+from onepass.rows import AnyRows, Floats, Ints, add, copy_row, dot, dots, filled, squared_norm, transfer
 from onepass.trace.log import SHIFT, TINY, Log
 from onepass.trace.tally import Tally, charge
 
@@ -82,7 +82,10 @@ SCALE, NORM2, RADIUS2 = 0, 1, 2  # places in the learner's state
 
 @jit
 def learn(head: Head, rows: AnyRows, y: Ints, rule: object, state: Floats, log: Log, t0: int) -> None:
-    """One pass over the rows, which are rounds t0+1, t0+2, …: changes head and state, appends the updates to log."""
+    """One pass over the rows, which are rounds t0+1, t0+2, …: changes head and state, appends the updates to log.
+
+    The rows of the updates are noted, not copied: `keep` does that, beside the learning of the next rows.
+    """
     scale, norm2, radius2 = state[SCALE], state[NORM2], state[RADIUS2]
     k, end = log.cursor[0], log.cursor[1]
     for i in range(np.uint64(y.size)):
@@ -101,13 +104,21 @@ def learn(head: Head, rows: AnyRows, y: Ints, rule: object, state: Floats, log: 
                 scale /= SHIFT
                 head.w[:] *= SHIFT
                 head.b[:] *= SHIFT
-            end = copy_row(rows, i, log, end)
+            end += filled(rows, i)
             log.indptr[k + 1] = end
-            log.round[k], log.label[k], log.rival[k] = t, y[i], rival
+            log.row[k], log.round[k], log.label[k], log.rival[k] = i, t, y[i], rival
             log.a[k], log.scale[k], log.margin[k] = a, scale, margin
             k += 1
     state[SCALE], state[NORM2], state[RADIUS2] = scale, norm2, radius2
     log.cursor[0], log.cursor[1] = k, end
+
+
+@jit
+def keep(log: Log, rows: AnyRows, first: int) -> None:
+    """Copy the rows of updates first, first + 1, … into the log."""
+    for k in range(first, log.row.size):
+        copy_row(rows, log.row[k], log, log.indptr[k])
+        log.row[k] = 0  # where it stood depends on how the stream was cut, and nothing else may
 
 
 @jit

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import copy
 import math
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, TypeGuard
 
@@ -20,7 +22,7 @@ from onepass.certificates import Certificate, certified_loss, certify, check
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
 from onepass.labels import Label, Labels
 from onepass.learners import Setting, named
-from onepass.loop import RADIUS2, SCALE, head_of, learn, renew_norm
+from onepass.loop import RADIUS2, SCALE, head_of, keep, learn, renew_norm
 from onepass.models import LinearModel, VotedModel
 from onepass.regret import Regret, regret
 from onepass.rows import (
@@ -155,6 +157,9 @@ class Pass:
             self._watched["penalised"] = Watchlist(penalised)
         if validation_fraction > 0.0:
             self._watched["validation"] = Watchlist("hypothesis")
+        self._answers: dict[Any, Any] = {}  # certificates asked for since the last row
+        self._helper: Executor | None = None  # while a long feed is under way
+        self._copies: list[Future[None]] = []
         self._plain = radius is None and not self._watched and stop_at is None  # a row goes straight to the learner
         self._declare_radius(self._R)
         self._widen(n_features or 0)
@@ -167,9 +172,18 @@ class Pass:
         if self.stopped:
             raise StoppedError(f"the certificate has reached stop_at={self.stop_at}; set stop_at to None to go on")
         rows = accept(X)
+        spans = list(blocks(rows))
+        with ThreadPoolExecutor(1, "onepass-keep") if len(spans) > 1 else nullcontext() as helper:
+            self._helper = helper
+            try:
+                self._feed(rows, y, spans)
+            finally:
+                self._finish_copies()
+                self._helper = None
+
+    def _feed(self, rows: AnyRows, y: Any, spans: list[tuple[int, int]]) -> None:
         labels, codes = self._labels.encode(y, count(rows))
-        limit = self.n_features or self.max_features
-        width, canonical = survey(rows, limit)
+        width, canonical = survey(rows, self.n_features or self.max_features, self._helper)
         if isinstance(rows, Dense) and width != (self.n_features or self._dense_width or width):
             raise DataError(f"X: {width} features, but {self.n_features or self._dense_width} are expected")
         before = self.state() if self._may_refuse(rows, width) else None
@@ -178,7 +192,7 @@ class Pass:
             self._dense_width = width
         self._widen(width)
         try:
-            for first, last in blocks(rows):
+            for first, last in spans:
                 if not self.stopped:
                     self._read(block(rows, first, last, canonical), codes[first:last])
         except LimitError:
@@ -261,9 +275,13 @@ class Pass:
         """Learn rows up to the next border."""
         self._watch("penalised", rows, y)
         values = len(y) * rows.values.shape[1] if isinstance(rows, Dense) else int(rows.indptr[-1] - rows.indptr[0])
-        self._log = self._log.with_room(len(y), values)
+        if not self._log.has_room(len(y), values):
+            self._finish_copies()
+            self._log = self._log.with_room(len(y), values)
         before = self._log.updates
         learn(self._head, rows, y, self._rule, self._state, self._log, self.rounds)
+        if self._log.updates > before:
+            self._keep(rows, before)
         self.rounds += len(y)
         self._updates += self._log.updates - before
         if self._first is None and self._log.updates:
@@ -279,6 +297,19 @@ class Pass:
             certificate = self.certificate()
             self.stopped = certificate.withheld is None and certificate.risk <= self.stop_at
 
+    def _keep(self, rows: AnyRows, first: int) -> None:
+        """Copy the rows of the newest updates into the log; if there is a helper, beside the learning of the next."""
+        log = self._log.cut()
+        if self._helper is None:
+            keep(log, rows, first)
+        else:
+            self._copies.append(self._helper.submit(keep, log, rows, first))
+
+    def _finish_copies(self) -> None:
+        for copying in self._copies:
+            copying.result()
+        self._copies.clear()
+
     def _watch(self, kind: str, rows: AnyRows, y: Ints) -> None:
         if kind in self._watched and len(y):
             watched = self._watched[kind]
@@ -286,6 +317,7 @@ class Pass:
             watched.watch(heads, rows, y, self._loss_bound or 0.0)
 
     def _freeze(self, number: int) -> None:
+        self._finish_copies()
         trace = self._trace()
         for watched in self._watched.values():
             weights = trace.last if watched.what == "hypothesis" else combine(trace, conversions.average(trace))
@@ -305,6 +337,7 @@ class Pass:
     def _compact(self) -> None:
         """Fold the log into columns; from the start, so that it does not matter when this was first called."""
         width = len(self._weights) - 1
+        self._finish_copies()
         self._enter_tally()
         columns = self._columns or empty_columns(width, self._outputs, self.max_trace_memory)
         self._columns = columns.add(self._log, self._bias, width)
@@ -424,13 +457,30 @@ class Pass:
         loss: str | None = None,
     ) -> Certificate:
         """The certificate of a conversion, as declared unless told otherwise. Valid at every round at once."""
-        return certify(
-            self._trace(),
+        return self._certificate(self._trace(), conversion, delta, bound, loss)
+
+    def _certificate(
+        self,
+        trace: Trace,
+        conversion: str | None,
+        delta: float | None = None,
+        bound: str | None = None,
+        loss: str | None = None,
+    ) -> Certificate:
+        """The certificate of the trace as it is now, made once for each question."""
+        asked = (
             conversion or self.conversion,
-            delta=self.delta if delta is None else delta,
-            bound=bound or self.bound,
-            loss=loss or self.loss,
+            self.delta if delta is None else delta,
+            bound or self.bound,
+            loss or self.loss,
         )
+        now = (self.rows, trace.void, trace.assumed)
+        if self._answers.get("now") != now:
+            self._answers = {"now": now}
+        if asked not in self._answers:
+            self._answers[asked] = certify(trace, asked[0], delta=asked[1], bound=asked[2], loss=asked[3])
+        found: Certificate = self._answers[asked]
+        return found
 
     def model(self, conversion: str | None = None, *, how: str = "combine") -> LinearModel | VotedModel:
         """The model of a conversion: its weighted average (`combine`) or its members' weighted majority (`vote`)."""
@@ -439,7 +489,7 @@ class Pass:
         trace = self._trace()
         if not trace.rounds:
             raise ConversionError("no row has been learned yet")
-        certificate = self.certificate(conversion)
+        certificate = self._certificate(trace, conversion)
         flip = -1.0 if self.classes != self._labels.classes else 1.0
         value = certificate.k or 0
         if certificate.conversion in trace.frozen:

@@ -8,6 +8,7 @@ a row of it is learned, and `block` makes kernel-ready pieces of the rest.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
 
 LARGEST = 2.0**480  # a value beyond this (3e144) could overflow in a dot product of long rows
-BLOCK = 1 << 22  # values a kernel handles in one call: some 10 ms, so that Ctrl-C is answered
+BLOCK = 1 << 20  # values a kernel handles in one call: a few ms, so that Ctrl-C is answered
 
 
 class Rows(NamedTuple):
@@ -133,12 +134,23 @@ def _norm_dense(rows, i):  # type: ignore[no-untyped-def]
     return s
 
 
+def _filled_rows(rows, i):  # type: ignore[no-untyped-def]
+    return rows.indptr[i + np.uint64(1)] - rows.indptr[i]
+
+
+def _filled_dense(rows, i):  # type: ignore[no-untyped-def]
+    n = 0
+    for f in range(np.uint64(rows.values.shape[1])):
+        n += rows.values[i, f] != 0.0
+    return n
+
+
 def _copy_rows(rows, i, kept, end):  # type: ignore[no-untyped-def]
-    for j in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
-        kept.indices[end] = rows.indices[j]
-        kept.values[end] = rows.values[j]
-        end += 1
-    return end
+    start, n = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + 1] - rows.indptr[i])
+    for j in range(n):  # two plain copies: each becomes one call that moves memory
+        kept.indices[np.uint64(end) + j] = rows.indices[start + j]
+    for j in range(n):
+        kept.values[np.uint64(end) + j] = rows.values[start + j]
 
 
 def _copy_dense(rows, i, kept, end):  # type: ignore[no-untyped-def]
@@ -148,7 +160,6 @@ def _copy_dense(rows, i, kept, end):  # type: ignore[no-untyped-def]
             kept.indices[end] = f
             kept.values[end] = x
             end += 1
-    return end
 
 
 dot = by_type({Rows: _dot_rows, Dense: _dot_dense})  # dot(rows, i, w) = ⟨w, x_i⟩
@@ -156,7 +167,8 @@ dots = by_type({Rows: _dots_rows, Dense: _dots_dense})  # dots(rows, i, W, out):
 add = by_type({Rows: _add_rows, Dense: _add_dense})  # add(rows, i, w, a): w += a·x_i
 transfer = by_type({Rows: _transfer_rows, Dense: _transfer_dense})  # column `to` += a·x_i, column `out_of` −= a·x_i
 squared_norm = by_type({Rows: _norm_rows, Dense: _norm_dense})  # squared_norm(rows, i) = ‖x_i‖²
-copy_row = by_type({Rows: _copy_rows, Dense: _copy_dense})  # copy_row(rows, i, kept, end): the new end of kept
+filled = by_type({Rows: _filled_rows, Dense: _filled_dense})  # filled(rows, i) = values of row i that count
+copy_row = by_type({Rows: _copy_rows, Dense: _copy_dense})  # copy_row(rows, i, kept, end): row i into kept, from end
 
 
 @jit
@@ -304,34 +316,42 @@ def block(rows: AnyRows, first: int, last: int, canonical: bool = True) -> AnyRo
     return Rows(indptr - start, _writable(rows.indices[start:end], np.int32), _ready(rows.values[start:end]))
 
 
-def survey(rows: AnyRows, limit: int) -> tuple[int, bool]:
+def survey(rows: AnyRows, limit: int, helper: Executor | None = None) -> tuple[int, bool]:
     """(width, whether the rows are canonical), or a DataError that says where the content is bad.
 
-    `limit` is the number of features allowed; every index is checked against it before a kernel sees one.
+    `limit` is the number of features allowed; every index is checked against it before a kernel sees one. A helper
+    thread, if given, looks at every other block.
     """
-    width, canonical = (rows.values.shape[1], True) if isinstance(rows, Dense) else (0, True)
-    for first, last in blocks(rows):
-        if isinstance(rows, Rows):
-            ends = rows.indptr[first : last + 1]
-            indices = rows.indices[ends[0] : ends[-1]]
-            kept = _writable(indices, np.int32 if indices.dtype.itemsize <= 2 else indices.dtype)
-            low, high, rising = _survey_indices(_writable(ends, np.int64) - int(ends[0]), kept)
-            if low < 0 or high >= limit:
-                _bad_index(rows, first, last, limit)
-            width, canonical = max(width, high + 1), canonical and rising
-            values = rows.values[ends[0] : ends[-1]]
-        else:
-            values = rows.values[first:last]
-        values = _ready(values).reshape(-1)
-        if values.dtype == np.float64:
-            fine = _largest(values.view(np.uint64), np.uint64(0x7FFF_FFFF_FFFF_FFFF)) <= _PATTERN
-        else:
-            fine = _largest(values.view(np.uint32), np.uint32(0x7FFF_FFFF)) < np.uint32(0x7F80_0000)
-        if not fine:
-            _bad_value(rows, first, last)
+    ranges = list(blocks(rows))
+    later = [helper.submit(_survey, rows, limit, *span) for span in ranges[1::2]] if helper is not None else []
+    found = [_survey(rows, limit, *span) for span in (ranges[::2] if later else ranges)]
+    found += [look.result() for look in later]
+    width = max((width for width, _ in found), default=rows.values.shape[1] if isinstance(rows, Dense) else 0)
     if width > limit:
         raise DataError(f"X: {width} features, but at most {limit} are allowed (max_features)")
-    return width, canonical
+    return width, all(rising for _, rising in found)
+
+
+def _survey(rows: AnyRows, limit: int, first: int, last: int) -> tuple[int, bool]:
+    """(width, whether canonical) of one block."""
+    width, rising = (rows.values.shape[1], True) if isinstance(rows, Dense) else (0, True)
+    values = rows.values[first:last]
+    if isinstance(rows, Rows):
+        ends = rows.indptr[first : last + 1]
+        indices = rows.indices[ends[0] : ends[-1]]
+        kept = _writable(indices, np.int32 if indices.dtype.itemsize <= 2 else indices.dtype)
+        low, high, rising = _survey_indices(_writable(ends, np.int64) - int(ends[0]), kept)
+        if low < 0 or high >= limit:
+            _bad_index(rows, first, last, limit)
+        width, values = high + 1, rows.values[ends[0] : ends[-1]]
+    values = _ready(values).reshape(-1)
+    if values.dtype == np.float64:
+        fine = _largest(values.view(np.uint64), np.uint64(0x7FFF_FFFF_FFFF_FFFF)) <= _PATTERN
+    else:
+        fine = _largest(values.view(np.uint32), np.uint32(0x7FFF_FFFF)) < np.uint32(0x7F80_0000)
+    if not fine:
+        _bad_value(rows, first, last)
+    return width, rising
 
 
 _PATTERN = np.float64(LARGEST).view(np.uint64)

@@ -23,6 +23,7 @@ TINY = 2.0**-300
 class Log(NamedTuple):
     """Arrays with room for more; `cursor` = (updates, values) in use. Rows are CSR, dense ones without their zeros."""
 
+    row: Ints  # in the rows that were fed; of no use afterwards
     round: Ints
     label: npt.NDArray[np.int32]
     rival: npt.NDArray[np.int32]
@@ -50,6 +51,10 @@ class Log(NamedTuple):
         parts = [getattr(self, name)[:k] for name in _PER_UPDATE]
         return Log._make([*parts, self.indptr[: k + 1], self.indices[:end], self.values[:end], np.array([k, end])])
 
+    def has_room(self, updates: int, values: int) -> bool:
+        """Whether so many more updates and values fit."""
+        return bool(self.cursor[0] + updates <= self.round.size and self.cursor[1] + values <= self.values.size)
+
     def with_room(self, updates: int, values: int) -> Log:
         """This log with room for so many more updates and values; grown fourfold, so seldom copied (spare room is not
         touched, and so takes no memory)."""
@@ -64,8 +69,8 @@ class Log(NamedTuple):
         return self
 
 
-_PER_UPDATE = ("round", "label", "rival", "a", "scale", "margin", "shift")
-PER_UPDATE = 49  # bytes: five numbers of 8, two of 4, one of 1
+_PER_UPDATE = ("row", "round", "label", "rival", "a", "scale", "margin", "shift")
+PER_UPDATE = 49  # bytes: five numbers of 8, two of 4, one of 1 (`row` is scratch)
 PER_VALUE = 12  # an int32 index and a float64 value
 
 
@@ -73,7 +78,7 @@ def empty_log() -> Log:
     """A log with no update and no room."""
     f, i, h = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
     shift = np.empty(0, dtype=np.uint8)
-    return Log(i, h, h, f, f, f, shift, np.zeros(1, dtype=np.int64), h, f, np.zeros(2, dtype=np.int64))
+    return Log(i, i, h, h, f, f, f, shift, np.zeros(1, dtype=np.int64), h, f, np.zeros(2, dtype=np.int64))
 
 
 def _grown(array: npt.NDArray[Any], used: int, room: int) -> npt.NDArray[Any]:
