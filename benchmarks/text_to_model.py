@@ -1,0 +1,128 @@
+"""From a text file to a saved model: the whole command, start-up included, against Vowpal Wabbit and scikit-learn.
+
+    python benchmarks/text_to_model.py [--sizes 0.5 2] [--runs 5] [--folder DIR]
+
+Writes svmlight and Vowpal Wabbit files of newswire documents (the Perceptron errs on 1 % to 6 % of them), then runs the
+programs in turn and prints medians, ratios and peak memory. scikit-learn's loader reads the smallest file only, unless
+asked: it needs minutes and gigabytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from itertools import pairwise
+from pathlib import Path
+
+from onepass.datasets import Newswire
+
+PAIR = ("CCAT", "GCAT")
+VW = "import sys, vowpalwabbit; vowpalwabbit.Workspace(sys.argv[1]).finish()"
+SKLEARN = """
+import sys, pickle
+from sklearn.datasets import load_svmlight_file
+from sklearn.linear_model import SGDClassifier
+X, y = load_svmlight_file(sys.argv[1])
+X.indices, X.indptr = X.indices.astype("int32"), X.indptr.astype("int32")
+pickle.dump(SGDClassifier(loss="hinge", max_iter=1, tol=None, shuffle=False).fit(X, y), open(sys.argv[2], "wb"))
+"""
+
+
+def write(folder: Path, gigabytes: float) -> dict[str, Path]:
+    """Files of about this size with the same documents in both formats, and the first one compressed."""
+    files = {kind: folder / f"{gigabytes:g}.{kind}" for kind in ("svm", "vw", "svm.gz", "vw.gz")}
+    if all(path.exists() for path in files.values()):
+        return files
+    wire, done, first = Newswire(), 0, 0
+    value = {}
+    with open(files["svm"], "wb") as svm, open(files["vw"], "wb") as vw:
+        while done < gigabytes * 1e9:
+            rows, codes = wire.rows(first, first + 20_000, PAIR)
+            first += 20_000
+            words, values, ends = rows.indices.tolist(), rows.values.tolist(), rows.indptr.tolist()
+            for v in set(values):
+                value[v] = f"{v:.6g}"
+            tokens = [f"{w + 1}:{value[v]}" for w, v in zip(words, values, strict=True)]
+            lines = [" ".join(tokens[a:b]) for a, b in pairwise(ends)]
+            labels = [("-1", "1")[code] for code in codes]
+            text = "".join(f"{label} {line}\n" for label, line in zip(labels, lines, strict=True)).encode()
+            svm.write(text)
+            vw.write("".join(f"{label} | {line}\n" for label, line in zip(labels, lines, strict=True)).encode())
+            done += len(text)
+    for kind in ("svm", "vw"):
+        with open(files[kind], "rb") as plain, gzip.open(files[f"{kind}.gz"], "wb", compresslevel=1) as packed:
+            while piece := plain.read(1 << 24):
+                packed.write(piece)
+    return files
+
+
+def run(program: list[str]) -> tuple[float, float]:
+    """(seconds, peak MB) of a program."""
+    start = time.perf_counter()
+    process = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    _, status, used = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    if status:
+        raise SystemExit(f"{program} failed: {process.stderr.read().decode()[-500:] if process.stderr else ''}")
+    return seconds, used.ru_maxrss / 1024
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--sizes", type=float, nargs="*", default=[0.5, 2.0])
+    options.add_argument("--runs", type=int, default=5)
+    options.add_argument("--folder", type=Path)
+    options.add_argument("--sklearn-runs", type=int, default=1)
+    args = options.parse_args()
+    folder = args.folder or Path(tempfile.mkdtemp())
+    onepass = [sys.executable, "-m", "onepass.cli"]
+    small = folder / "ten.svm"
+    small.write_text("".join(f"{1 if i % 2 else -1} {i + 1}:1\n" for i in range(10)))
+    out = str(folder / "model")
+    run([*onepass, "train", str(small), "-o", out, "--force", "-q"])  # compile, if need be
+    for name, program in (
+        ("onepass --help", [*onepass, "--help"]),
+        ("onepass train, ten lines", [*onepass, "train", str(small), "-o", out, "--force", "-q"]),
+    ):
+        print(f"{name:28s} {statistics.median(run(program)[0] for _ in range(5)):6.2f} s")
+    for size in args.sizes:
+        files = write(folder, size)
+        print(f"\n{size:g} GB of svmlight ({os.path.getsize(files['svm']):,} bytes)")
+        vw = "--loss_function hinge -b 18 --quiet -f " + out
+        programs = {
+            "onepass svm": [*onepass, "train", str(files["svm"]), "-o", out, "--force", "-q"],
+            "onepass vw": [*onepass, "train", str(files["vw"]), "-o", out, "--force", "-q"],
+            "vowpal wabbit": [sys.executable, "-c", VW, f"-d {files['vw']} {vw}"],
+            "onepass svm.gz": [*onepass, "train", str(files["svm.gz"]), "-o", out, "--force", "-q"],
+            "onepass vw.gz": [*onepass, "train", str(files["vw.gz"]), "-o", out, "--force", "-q"],
+            "vowpal wabbit gz": [sys.executable, "-c", VW, f"-d {files['vw.gz']} {vw}"],
+        }
+        spent: dict[str, list[float]] = {name: [] for name in programs}
+        memory: dict[str, float] = {}
+        for _ in range(args.runs):
+            for name, program in programs.items():
+                seconds, peak = run(program)
+                spent[name].append(seconds)
+                memory[name] = max(peak, memory.get(name, 0.0))
+        if args.sklearn_runs:
+            found = [run([sys.executable, "-c", SKLEARN, str(files["svm"]), out]) for _ in range(args.sklearn_runs)]
+            spent["scikit-learn"], memory["scikit-learn"] = [s for s, _ in found], max(m for _, m in found)
+        median = {name: statistics.median(values) for name, values in spent.items()}
+        for name, seconds in median.items():
+            packed = name.endswith("gz")
+            peer = median["vowpal wabbit gz" if packed else "vowpal wabbit"]
+            ours = median["onepass svm.gz" if packed else "onepass svm"]
+            ratios = f"vowpal wabbit / this {peer / seconds:5.2f}, this / onepass {seconds / ours:5.2f}"
+            print(f"{name:18s} {seconds:7.2f} s  {memory[name]:6.0f} MB   {ratios}")
+    print(f"\nthis process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
