@@ -1,0 +1,189 @@
+"""Few columns: open rows that share a centre look outward from it together.
+
+Rows are taken LANES at a time into a transposed tile, so that one centre is measured against all of them with full
+vector registers. If c lies farther than 2·upper from the rows' centre a, then d(x, c) ≥ d(a, c) − d(x, a) > d(x, a):
+such centres are passed over, and the nearest of them still gives a lower bound. See newling2016 (J. Newling,
+F. Fleuret, *Fast k-means with accurate bounds*, ICML 2016, the exponion).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onepass._jit import jit
+from onepass.cluster.bounds import Drift, State
+from onepass.cluster.crew import Crew
+from onepass.cluster.distance import Slack, Targets, nearest, slack, squared_distance
+from onepass.rows import Dense, Floats, Ints
+
+AROUND = 2.0  # a centre's surroundings reach to so many times the distance of its nearest neighbour
+EXTRA = 0.5  # so many half gaps farther than needed for the label, for the sake of the lower bound
+SHELLS = 16  # steps of distance by which open rows are sorted, so that rows of a tile look equally far
+LANES = 128  # rows in a tile: d·128 numbers stay in the first-level cache while d ≤ 64 (float32)
+
+
+class Outward:
+    """How open rows find their centre: tiles of rows, looking outward."""
+
+    def __init__(self, rows: Dense):
+        self.rows = rows
+        self.slack: Slack = slack(rows.values.dtype, rows.values.shape[1])
+        self.gaps: Floats = np.empty((0, 0))
+
+    def cost(self, k: int) -> float:
+        """Elementary steps for a row, at worst."""
+        return k * self.rows.values.shape[1] / 4
+
+    def prepare(self, own: Floats, centres: Targets, crew: Crew) -> Drift:
+        """Measures the centres among themselves, and so the drift around each of them."""
+        k = centres.norms.size
+        self.gaps = np.empty((k, k))
+        drift = Drift(own, np.empty(k), np.empty(k), np.empty(k))
+        crew.each(
+            lambda span: _around(Dense(centres.values), centres, self.slack, drift, self.gaps, span),
+            crew.spans(k, k * self.rows.values.shape[1]),
+        )
+        self.half = drift.half
+        return drift
+
+    def resolve(self, centres: Targets, state: State, todo: Ints) -> None:
+        """The centre of every open row, with new bounds."""
+        _look_outward(self.rows, centres, (self.gaps, self.half), self.slack, state, todo)
+
+
+@jit
+def _around(rows, centres, slack, drift, gaps, span):  # type: ignore[no-untyped-def]
+    """gaps[a, c] ≤ d(a, c), and the drift of what lies around a, for the centres a of the span."""
+    k = np.uint64(centres.norms.size)
+    for a in range(np.uint64(span.first), np.uint64(span.last)):
+        nearby = np.inf
+        for c in range(k):
+            gaps[a, c] = np.sqrt(squared_distance(rows, a, centres, c)) * (1.0 - slack.step)
+            if c != a:
+                nearby = min(nearby, gaps[a, c])
+        others, beyond = 0.0, np.inf
+        for c in range(k):
+            if gaps[a, c] > AROUND * nearby:
+                beyond = min(beyond, gaps[a, c])
+            elif c != a:
+                others = max(others, drift.own[c])
+        drift.half[a], drift.others[a], drift.beyond[a] = 0.5 * nearby, others, beyond
+
+
+@jit
+def _score(tile, y, half_norm, acc):  # type: ignore[no-untyped-def]
+    """acc[l] = ‖y‖²/2 − ⟨x_l, y⟩ for every lane, four columns in one sweep."""
+    width = np.uint64(tile.shape[0])
+    for l in range(LANES):
+        acc[l] = half_norm
+    f = np.uint64(0)
+    while f + np.uint64(4) <= width:
+        y0, y1, y2, y3 = y[f], y[f + np.uint64(1)], y[f + np.uint64(2)], y[f + np.uint64(3)]
+        for l in range(LANES):
+            left = tile[f, l] * y0 + tile[f + np.uint64(1), l] * y1
+            right = tile[f + np.uint64(2), l] * y2 + tile[f + np.uint64(3), l] * y3
+            acc[l] -= left + right
+        f += np.uint64(4)
+    while f < width:
+        y0 = y[f]
+        for l in range(LANES):
+            acc[l] -= tile[f, l] * y0
+        f += np.uint64(1)
+
+
+@jit
+def _keep_two(acc, c, first, second, which):  # type: ignore[no-untyped-def]
+    """The two smallest numbers of every lane so far, and whose the smallest is."""
+    for l in range(LANES):
+        v, p, q = acc[l], first[l], second[l]
+        nearer = v < p
+        loser = p if nearer else v
+        first[l] = v if nearer else p
+        second[l] = loser if loser < q else q
+        which[l] = c if nearer else which[l]
+
+
+@jit
+def _by_centre(state, todo, k):  # type: ignore[no-untyped-def]
+    """The open rows by centre and, in SHELLS steps, by distance from it (a counting sort); where each centre's start."""
+    labels, upper = state.labels, state.upper
+    reach = np.zeros(k)
+    for i in todo:
+        reach[labels[i]] = max(reach[labels[i]], np.float64(upper[i]))
+    key = np.empty(todo.size, dtype=np.int64)
+    start = np.zeros(k * SHELLS + 1, dtype=np.int64)
+    for j in range(todo.size):
+        i = todo[j]
+        key[j] = labels[i] * SHELLS + min(int(upper[i] / reach[labels[i]] * SHELLS), SHELLS - 1)
+        start[key[j] + 1] += 1
+    for c in range(k * SHELLS):
+        start[c + 1] += start[c]
+    order = np.empty_like(todo)
+    place = start.copy()
+    for j in range(todo.size):
+        order[place[key[j]]] = todo[j]
+        place[key[j]] += 1
+    return order, start[::SHELLS]
+
+
+@jit
+def _look_outward(rows, centres, around, slack, state, todo):  # type: ignore[no-untyped-def]
+    gaps, half = around
+    k, width = centres.norms.size, rows.values.shape[1]
+    dtype = rows.values.dtype
+    tile = np.zeros((width, LANES), dtype=dtype)
+    acc, first, second = np.empty(LANES, dtype=dtype), np.empty(LANES, dtype=dtype), np.empty(LANES, dtype=dtype)
+    which = np.empty(LANES, dtype=np.int32)
+    away = np.empty(width, dtype=dtype)
+    order, start = _by_centre(state, todo, k)
+    for a in range(k):
+        for begin in range(start[a], start[a + 1], LANES):
+            members = order[begin : min(begin + LANES, start[a + 1])]
+            reach = 0.0
+            for l in range(members.size):
+                i = members[l]
+                reach = max(reach, np.float64(state.upper[i]))
+                for f in range(width):
+                    tile[f, l] = rows.values[i, f] - centres.values[a, f]
+            first[:] = np.inf
+            second[:] = np.inf
+            which[:] = 0
+            limit = 2.0 * reach + EXTRA * half[a]
+            farthest, outside = 0.0, np.inf  # of the centres looked at, the farthest; of the others, the nearest
+            for c in range(k):
+                if gaps[a, c] > limit:
+                    outside = min(outside, gaps[a, c])
+                    continue
+                farthest = max(farthest, gaps[a, c])
+                norm = 0.0
+                for f in range(width):
+                    away[f] = centres.values[c, f] - centres.values[a, f]
+                    norm += np.float64(away[f]) * np.float64(away[f])
+                _score(tile, away, 0.5 * norm, acc)
+                _keep_two(acc, np.int32(c), first, second, which)
+            _settle(rows, centres, slack, state, members, (first, second, which), (farthest, outside))
+
+
+@jit
+def _settle(rows, centres, slack, state, members, found, horizon):  # type: ignore[no-untyped-def]
+    """Writes each member's centre and bounds; where two centres lie within rounding of each other, D decides.
+
+    With r = d(x, a) and g the farthest centre looked at, a score is off by less than relative·(r + g)²/2.
+    """
+    labels, upper, lower = state
+    first, second, which = found
+    farthest, outside = horizon
+    for l in range(np.uint64(members.size)):
+        i = np.uint64(members[l])
+        r = np.float64(upper[i])
+        margin = slack.relative * (r + farthest) * (r + farthest) + slack.absolute
+        label, least, runner_up = which[l], 2.0 * np.float64(first[l]), 2.0 * np.float64(second[l])
+        if runner_up - least <= 2.0 * margin:
+            label = nearest(rows, i, centres)
+            runner_up = least
+        inside = np.sqrt(max(r * r * (1.0 - 4.0 * slack.step) + runner_up - margin, 0.0))
+        lower[i] = max(min(inside, outside - r), 0.0) * (1.0 - slack.step)
+        if label != labels[i]:
+            labels[i] = label
+            distance = squared_distance(rows, i, centres, np.uint64(label))
+            upper[i] = np.sqrt(distance + slack.absolute) * (1.0 + slack.step)

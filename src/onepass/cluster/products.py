@@ -1,0 +1,116 @@
+"""Many columns, or sparse rows: open rows find their centre through a matrix product.
+
+With an origin o near the data and c' = c − o,  ‖x − c‖² = ‖x − o‖² + h_c − 2⟨x, c'⟩  where  h_c = ‖c'‖² + 2⟨o, c'⟩.
+The product is as fast as the machine goes and as exact as its type: the result is believed only where the runner-up
+lies beyond the margin below, and D decides the rest. Lower bounds give the margin away.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from onepass._jit import jit
+from onepass.cluster.bounds import Drift, State, drift_of_all
+from onepass.cluster.crew import Crew
+from onepass.cluster.distance import Slack, Targets, nearest, own_distances, slack, squared_distance, targets
+from onepass.cluster.points import height
+from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
+
+PANEL = 512  # rows in one product: their scores for 100 centres stay in the second-level cache
+
+
+class Frame(NamedTuple):
+    """The centres as seen from the origin."""
+
+    heights: Floats  # h_c
+    longest: float  # max ‖c'‖
+    origin: float  # ‖o‖
+    radii: Floats  # ‖x − o‖ of every row
+
+
+class Products:
+    """How open rows find their centre: scores of a panel of rows against all centres at once."""
+
+    def __init__(self, rows: AnyRows, width: int, origin: npt.NDArray[Any]):
+        self.rows, self.width = rows, width
+        self.origin = np.zeros_like(origin) if isinstance(rows, Rows) else origin
+        kind = np.float64 if isinstance(rows, Rows) else rows.values.dtype
+        self.slack: Slack = slack(rows.values.dtype, width)
+        self.margin: float = slack(kind, width).relative
+        n = height(rows)
+        self.radii = np.empty(n)
+        own_distances(rows, targets(self.origin[None]), np.zeros(n, dtype=np.int32), 0, self.radii)
+        np.sqrt(self.radii, out=self.radii)
+
+    def cost(self, k: int) -> float:
+        """Elementary steps for a row, at worst."""
+        return k * self.width / 16
+
+    def prepare(self, own: Floats, centres: Targets, crew: Crew) -> Drift:
+        """Sees the centres from the origin. Distances between centres seldom help here: none are measured."""
+        seen = (centres.values.astype(np.float64) - self.origin).astype(centres.values.dtype)
+        exact = seen.astype(np.float64)
+        lengths = np.einsum("cf,cf->c", exact, exact)
+        heights = lengths + 2 * np.einsum("cf,f->c", exact, self.origin.astype(np.float64))
+        longest, origin = float(np.sqrt(lengths.max())), float(np.linalg.norm(self.origin.astype(np.float64)))
+        self.frame = Frame(heights, longest, origin, self.radii)
+        self.seen = np.ascontiguousarray(exact.T) if isinstance(self.rows, Rows) else seen
+        return drift_of_all(own)
+
+    def resolve(self, centres: Targets, state: State, todo: Ints) -> None:
+        """The centre of every open row, with new bounds."""
+        for begin in range(0, todo.size, PANEL):
+            panel = todo[begin : begin + PANEL]
+            _believe(self.rows, centres, self.frame, (self.slack, self.margin), state, panel, self._scores(panel))
+
+    def _scores(self, panel: Ints) -> npt.NDArray[Any]:
+        if isinstance(self.rows, Dense):
+            whole = panel[-1] - panel[0] == panel.size - 1
+            rows = self.rows.values[panel[0] : panel[-1] + 1] if whole else self.rows.values[panel]
+            return rows @ self.seen.T  # type: ignore[no-any-return]
+        scores = np.zeros((panel.size, self.seen.shape[1]))
+        _sparse_products(self.rows, self.seen, panel, scores)
+        return scores
+
+
+@jit
+def _sparse_products(rows, seen, panel, scores):  # type: ignore[no-untyped-def]
+    """scores[j] += Σ_f x_f·c'_f for all centres at once: `seen` holds feature f of every centre side by side."""
+    for j in range(panel.size):
+        i = panel[j]
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            f = np.uint32(rows.indices[p])
+            v = np.float64(rows.values[p])
+            for c in range(seen.shape[1]):
+                scores[j, c] += v * seen[f, c]
+
+
+@jit
+def _believe(rows, centres, frame, slacks, state, panel, scores):  # type: ignore[no-untyped-def]
+    """Writes the centre and the bounds of each row of the panel, asking D where the scores leave a doubt."""
+    slack, relative = slacks
+    for j in range(np.uint64(panel.size)):
+        i = np.uint64(panel[j])
+        best = np.int32(0)
+        least = runner_up = np.inf
+        for c in range(np.uint64(frame.heights.size)):
+            v = frame.heights[c] - 2.0 * scores[j, c]
+            if v < runner_up:
+                if v < least:
+                    best, least, runner_up = np.int32(c), v, least
+                else:
+                    runner_up = v
+        r = frame.radii[i]
+        margin = relative * frame.longest * (r + frame.origin + 2.0 * frame.longest) + slack.absolute
+        if runner_up - least <= 2.0 * margin:
+            best = nearest(rows, i, centres)
+            runner_up = least
+        lower = np.sqrt(max(r * r * (1.0 - slack.step) + runner_up - margin, 0.0))
+        state.lower[i] = lower * (1.0 - slack.step)
+        if best != state.labels[i]:
+            state.labels[i] = best
+            distance = squared_distance(rows, i, centres, np.uint64(best))
+            state.upper[i] = np.sqrt(distance + slack.absolute) * (1.0 + slack.step)
