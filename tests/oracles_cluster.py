@@ -50,7 +50,7 @@ def lloyd(X, C, w, max_iter):
         labels = distances(X, C).argmin(axis=1)
         C = restart(X, w, labels, means(X, w, labels, C))
         steps.append((labels, C))
-        if (labels == steps[-2][0]).all() or (C == steps[-2][1]).all():
+        if (labels == steps[-2][0]).all() or (steps[-2][1] == C).all():
             break
     D = distances(X, C)
     return steps, C, D.argmin(axis=1), float(np.sum(w * D.min(axis=1)))

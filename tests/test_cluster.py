@@ -1,24 +1,22 @@
-"""Clustering: the plain loop's labels whatever the shortcut, the definition's draws, the theorem, streams, bad input."""
+"""Clustering: the plain loop's labels by every shortcut, the definition's draws, the theorem, streams, bad input."""
 
-import json
 import os
 import subprocess
 import sys
 
 import numpy as np
-import oracles_cluster as oracle
 import pytest
 import scipy.sparse as sp
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import oracles_cluster as oracle
 from onepass.cluster import Coreset, KMeans, kmeans_plusplus, quality
 from onepass.cluster.kmeans import assign, lloyd
-from onepass.cluster.points import as_points
 from onepass.cluster.optimum import guarantee
+from onepass.cluster.points import as_points
 from onepass.errors import DataError
 
 WIDTHS = (1, 3, 5, 37)  # below and above the width at which matrix products take over
@@ -189,7 +187,8 @@ def test_the_statement_of_quality_says_what_it_is():
     text = str(model.quality_)
     assert len(model.potentials_) == 10
     assert 1 < model.quality_.ratio < guarantee(4) * 2
-    assert "95%" in text and "worst case" in text and "not an estimate" in text and "10 random seedings" in text
+    for words in ("95%", "proved limit, not an estimate", "10 random seedings", "not yet seen"):
+        assert words in text
     assert KMeans(4, init="greedy-k-means++", random_state=0).fit(X).quality_ is None
     assert "nothing can be better" in str(KMeans(2, random_state=0).fit([[0.0], [1.0]]).quality_)
     assert KMeans(4, n_init=1, random_state=0).fit(X).quality_.ratio > model.quality_.ratio
@@ -276,23 +275,23 @@ def test_partial_fit_waits_for_enough_rows_goes_on_after_fit_and_rejects_without
 
 
 BAD = {
-    "more clusters than rows": (dict(n_clusters=4), [[0.0], [1.0]], "n_clusters=4"),
-    "no cluster": (dict(n_clusters=0), [[0.0]], "n_clusters"),
+    "more clusters than rows": ({"n_clusters": 4}, [[0.0], [1.0]], "n_clusters=4"),
+    "no cluster": ({"n_clusters": 0}, [[0.0]], "n_clusters"),
     "NaN": ({}, [[np.nan]], "NaN"),
     "infinity": ({}, [[np.inf]], "infinity"),
     "empty": ({}, np.empty((0, 2)), "0 sample"),
     "one dimension": ({}, [1.0, 2.0], "2D"),
-    "text": ({}, [["a"]], ""),
-    "complex": ({}, [[1j]], "omplex"),
-    "overflow": (dict(n_clusters=1), [[1e200]], "rescale"),
-    "iterations": (dict(n_clusters=1, max_iter=0), [[0.0]], "max_iter"),
-    "seedings": (dict(n_clusters=1, n_init=0), [[0.0]], "n_init"),
-    "tolerance": (dict(n_clusters=1, tol=-1.0), [[0.0]], "tol"),
-    "init": (dict(n_clusters=1, init="nearest"), [[0.0]], "init must be one of"),
-    "init's shape": (dict(n_clusters=1, init=[[0.0, 1.0]]), [[0.0]], "init has shape"),
-    "init's values": (dict(n_clusters=1, init=[[np.nan]]), [[0.0]], "init holds NaN"),
-    "threads": (dict(n_clusters=1, threads=0), [[0.0]], "threads"),
-    "delta": (dict(n_clusters=1, delta=1.0), [[0.0]], "delta"),
+    "text": ({}, [["a"]], "could not convert"),
+    "complex": ({}, np.array([[1j]]), "omplex"),
+    "overflow": ({"n_clusters": 1}, [[1e200]], "rescale"),
+    "iterations": ({"n_clusters": 1, "max_iter": 0}, [[0.0]], "max_iter"),
+    "seedings": ({"n_clusters": 1, "n_init": 0}, [[0.0]], "n_init"),
+    "tolerance": ({"n_clusters": 1, "tol": -1.0}, [[0.0]], "tol"),
+    "init": ({"n_clusters": 1, "init": "nearest"}, [[0.0]], "init must be one of"),
+    "init's shape": ({"n_clusters": 1, "init": [[0.0, 1.0]]}, [[0.0]], "init has shape"),
+    "init's values": ({"n_clusters": 1, "init": [[np.nan]]}, [[0.0]], "init holds NaN"),
+    "threads": ({"n_clusters": 1, "threads": 0}, [[0.0]], "threads"),
+    "delta": ({"n_clusters": 1, "delta": 1.0}, [[0.0]], "delta"),
 }
 
 
@@ -364,7 +363,7 @@ X = np.random.default_rng(0).normal(size=(150, 3)).astype(np.float32)
 for rows in (X, np.repeat(X, 12, axis=1)):
     seeding = kmeans_plusplus(rows, 4, random_state=0)
     fit = lloyd(as_points(rows), seeding.centres, np.ones(150), max_iter=4)
-    print(seeding.indices.tolist(), fit.labels.sum(), fit.centres.sum().hex(), fit.inertia.hex())
+    print(seeding.indices.tolist(), fit.labels.sum(), float(fit.centres.sum()).hex(), fit.inertia.hex())
 """
     outputs = [
         subprocess.run(

@@ -8,7 +8,9 @@ import sys
 
 import click
 
-COMMANDS: dict[str, str] = {}  # name → one line of help; the command lives in onepass.cli.<name>
+COMMANDS: dict[str, str] = {  # name → one line of help; the command lives in onepass.cli.<name>
+    "cluster": "Cluster the points of a file by k-means.",
+}
 
 
 class Program(click.Group):

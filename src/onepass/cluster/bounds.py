@@ -41,16 +41,17 @@ class Drift(NamedTuple):
 def unknown(n: int, dtype: Any) -> State:
     """Nothing known: centre 0 for all, and bounds that rule nothing out.
 
-    >>> unknown(2, np.float32).upper
-    array([inf, inf], dtype=float32)
+    >>> unknown(2, np.float32).labels
+    array([0, 0], dtype=int32)
     """
-    return State(np.zeros(n, dtype=np.int32), np.full(n, np.inf, dtype=dtype), np.zeros(n, dtype=dtype))
+    huge = np.finfo(dtype).max / 4  # not infinity, whose differences are NaN
+    return State(np.zeros(n, dtype=np.int32), np.full(n, huge, dtype=dtype), np.zeros(n, dtype=dtype))
 
 
 def steps(before: Targets, after: Targets) -> Floats:
     """How far each centre went, rounded up."""
     moved = after.values.astype(np.float64) - before.values.astype(np.float64)
-    return np.sqrt(np.einsum("cf,cf->c", moved, moved)) * (1 + 1e-9)
+    return np.asarray(np.sqrt(np.einsum("cf,cf->c", moved, moved)) * (1 + 1e-9))
 
 
 def drift_of_all(own: Floats) -> Drift:
@@ -65,7 +66,7 @@ def drift_of_all(own: Floats) -> Drift:
 
 
 @jit
-def screen(rows, centres, drift, slack, state, span, todo):  # type: ignore[no-untyped-def]
+def screen(rows, centres, drift, slack, state, span, todo) -> Any:  # type: ignore[no-untyped-def]
     """Brings the bounds of the span's rows up to date; lists in `todo` those that stay open, and counts them.
 
     An open row's upper bound is tight: its own distance was measured before giving up. Both sweeps write every row to
@@ -84,10 +85,10 @@ def screen(rows, centres, drift, slack, state, span, todo):  # type: ignore[no-u
         doubtful += np.uint64(upper >= max(lower, drift.half[own]))
     count = np.uint64(0)
     for j in range(doubtful):
-        i = np.uint64(todo[j])
-        own = np.uint64(labels[i])
-        upper = np.sqrt(squared_distance(rows, i, centres, own) + slack.absolute) * grow
-        uppers[i] = upper
-        todo[count] = np.int64(i)
-        count += np.uint64(upper >= max(np.float64(lowers[i]), drift.half[own]))
+        row = np.uint64(todo[j])
+        own = np.uint64(labels[row])
+        upper = np.sqrt(squared_distance(rows, row, centres, own) + slack.absolute) * grow
+        uppers[row] = upper
+        todo[count] = np.int64(row)
+        count += np.uint64(upper >= max(np.float64(lowers[row]), drift.half[own]))
     return count

@@ -56,7 +56,7 @@ def slack(dtype: Any, width: int) -> Slack:
     return Slack((width + 8) * 2 * float(kind.eps), (width + 8) * float(kind.tiny), step)
 
 
-def _dense_distance(rows, i, centres, c):  # type: ignore[no-untyped-def]
+def _dense_distance(rows, i, centres, c) -> Any:  # type: ignore[no-untyped-def]
     x, y = rows.values[i], centres.values[c]
     end = np.uint64(x.size)
     f = np.uint64(0)
@@ -78,7 +78,7 @@ def _dense_distance(rows, i, centres, c):  # type: ignore[no-untyped-def]
     return (s0 + s1) + (s2 + s3)
 
 
-def _sparse_distance(rows, i, centres, c):  # type: ignore[no-untyped-def]
+def _sparse_distance(rows, i, centres, c) -> Any:  # type: ignore[no-untyped-def]
     # ‖c‖² − Σ (c_f² − (x_f − c_f)²) over the row's own features: exactly 0 for x = c, since both sums run alike.
     y = centres.values[c]
     s = 0.0
@@ -93,7 +93,7 @@ squared_distance = by_type({Dense: _dense_distance, Rows: _sparse_distance})
 
 
 @jit
-def nearest(rows, i, centres):  # type: ignore[no-untyped-def]
+def nearest(rows, i, centres) -> Any:  # type: ignore[no-untyped-def]
     """The definition: argmin over c of D(x_i, c), the lower number when equal."""
     best, least = np.int32(0), np.inf
     for c in range(np.uint64(centres.norms.size)):
@@ -104,7 +104,7 @@ def nearest(rows, i, centres):  # type: ignore[no-untyped-def]
 
 
 @jit
-def own_distances(rows, centres, labels, first, out):  # type: ignore[no-untyped-def]
+def own_distances(rows, centres, labels, first, out) -> Any:  # type: ignore[no-untyped-def]
     """out[j] = D(x_i, c) for row i = first + j and its own centre c = labels[i]."""
     for j in range(np.uint64(out.size)):
         i = np.uint64(first) + j
@@ -112,7 +112,7 @@ def own_distances(rows, centres, labels, first, out):  # type: ignore[no-untyped
 
 
 @jit
-def every_distance(rows, centres, span, out):  # type: ignore[no-untyped-def]
+def every_distance(rows, centres, span, out) -> Any:  # type: ignore[no-untyped-def]
     """out[i, c] = d(x_i, c) for the rows of the span."""
     for i in range(np.uint64(span.first), np.uint64(span.last)):
         for c in range(np.uint64(centres.norms.size)):
@@ -120,7 +120,7 @@ def every_distance(rows, centres, span, out):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _norms(values, out):  # type: ignore[no-untyped-def]
+def _norms(values, out) -> Any:  # type: ignore[no-untyped-def]
     for c in range(values.shape[0]):
         s = 0.0
         for f in range(values.shape[1]):

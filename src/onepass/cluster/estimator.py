@@ -12,12 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from onepass.cluster.kmeans import Callback, Fit, all_distances, assign, lloyd
+from onepass.cluster.kmeans import Callback, all_distances, assign
+from onepass.cluster.means import masses
 from onepass.cluster.points import as_count, as_points, as_weights, height, in_type
-from onepass.cluster.optimum import Quality, quality
-from onepass.cluster.seeding import METHODS, seed
+from onepass.cluster.run import check, kmeans
 from onepass.cluster.streams import Clusters, MiniBatches
-from onepass.rows import AnyRows, Floats
+from onepass.rows import AnyRows
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -86,41 +86,30 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
         """Clusters the rows of X, each counted sample_weight times."""
         X = self._validated(X, reset=True)
-        rows = as_points(X)
-        weights = as_weights(sample_weight, height(rows))
-        k = as_count(self.n_clusters, height(rows))
-        self._check_parameters()
-        source = check_random_state(self.random_state)
-        potentials: list[float] = []
-        best: Fit | None = None
-        for _ in range(self._seedings()):
-            start = self._start(X, rows, weights, k, source, potentials)
-            fit = lloyd(
-                rows,
-                start,
-                weights,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                threads=self.threads,
-                callback=self._report,
-            )
-            if best is None or fit.inertia < best.inertia:
-                best = fit
-        assert best is not None
-        found = np.unique(best.labels).size
-        if found < k:
+        result = kmeans(
+            X,
+            self.n_clusters,
+            sample_weight=sample_weight,
+            init=self.init,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            delta=self.delta,
+            threads=self.threads,
+            callback=self._report,
+            random_state=self._number(),
+        )
+        found = np.unique(result.labels).size
+        if found < self.n_clusters:
             warnings.warn(
-                f"{found} distinct clusters found, fewer than n_clusters={k}: X may hold duplicate rows",
+                f"{found} distinct clusters found, fewer than n_clusters={self.n_clusters}: X may hold duplicate rows",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self.cluster_centers_ = best.centres
-        self.labels_, self.inertia_, self.n_iter_ = best.labels, best.inertia, best.iterations
-        self.history_, self.potentials_ = best.history, potentials
-        proved = isinstance(self.init, str) and self.init == "k-means++"
-        self.quality_: Quality | None = quality(best.inertia, potentials, k, self.delta) if proved else None
+        self.cluster_centers_, self.labels_, self.inertia_, self.n_iter_ = result[:4]
+        self.history_, self.potentials_, self.quality_ = result[4:]
         self._stream: MiniBatches | None = None
-        self._mass: Floats = np.bincount(best.labels, weights, k)
+        self._mass = masses(self.labels_, as_weights(sample_weight, X.shape[0]), self.n_clusters)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
@@ -132,12 +121,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         first = not hasattr(self, "n_features_in_")
         X = self._validated(X, reset=first)
         weights = as_weights(sample_weight, X.shape[0])
-        self._check_parameters()
+        check(self.init, self.max_iter, self.tol, self.delta)
         stream = getattr(self, "_stream", None)
         if stream is None:
             start = Clusters(self.cluster_centers_, self._mass) if hasattr(self, "cluster_centers_") else None
-            number = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-            stream = MiniBatches(as_count(self.n_clusters, self.n_clusters), self.batch_size, number, start)
+            stream = MiniBatches(as_count(self.n_clusters, self.n_clusters), self.batch_size, self._number(), start)
         stream.feed(X, weights, self.threads)
         self._stream = stream
         clusters = stream.clusters(self.threads)
@@ -170,38 +158,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def _points(self, X: Any) -> AnyRows:
         return in_type(as_points(self._validated(X, reset=False)), self.cluster_centers_)
 
-    def _check_parameters(self) -> None:
-        if not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be a positive integer, not {self.max_iter!r}")
-        if not self.tol >= 0:
-            raise ValueError(f"tol must not be negative, but is {self.tol!r}")
-        if isinstance(self.init, str) and self.init not in METHODS:
-            raise ValueError(f"init must be one of {', '.join(METHODS)}, an array or a callable, not {self.init!r}")
-
-    def _seedings(self) -> int:
-        given = not isinstance(self.init, str) and not callable(self.init)
-        if self.n_init == "auto":
-            return 10 if callable(self.init) or (isinstance(self.init, str) and self.init == "random") else 1
-        if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
-            raise ValueError(f"n_init must be 'auto' or a positive integer, not {self.n_init!r}")
-        return 1 if given else int(self.n_init)
-
-    def _start(
-        self, X: Any, rows: AnyRows, weights: Floats, k: int, source: Any, potentials: list[float]
-    ) -> npt.NDArray[Any]:
-        dtype, width = rows.values.dtype, X.shape[1]
-        number = int(source.randint(np.iinfo(np.int32).max))
-        if isinstance(self.init, str):
-            start = seed(rows, width, k, weights, method=self.init, random_state=number, threads=self.threads)
-            potentials.append(start.potential)
-            return start.centres
-        given = self.init(X, k, random_state=number) if callable(self.init) else self.init
-        centres = np.array(given, dtype=dtype, order="C")
-        if centres.shape != (k, width):
-            raise ValueError(f"init has shape {centres.shape}, but n_clusters={k} and X has {width} columns")
-        if not np.isfinite(centres).all():
-            raise ValueError("init holds NaN or infinity")
-        return centres
+    def _number(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _report(self, iteration: int, inertia: float, shift: float) -> None:
         if self.verbose:

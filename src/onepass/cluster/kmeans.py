@@ -50,12 +50,10 @@ class Assignment:
         self.state = unknown(height(rows), rows.values.dtype)
         self.centres = targets(centres)
         self.slack = slack(rows.values.dtype, width)
-        outward = isinstance(rows, Dense) and width <= NARROW and k <= CROWD
-        self.search: Outward | Products = (
-            Outward(rows)
-            if outward
-            else Products(rows, width, centres.mean(axis=0, dtype=np.float64).astype(centres.dtype))
-        )
+        if isinstance(rows, Dense) and width <= NARROW and k <= CROWD:
+            self.search: Outward | Products = Outward(rows)
+        else:
+            self.search = Products(rows, width, centres.mean(axis=0, dtype=np.float64).astype(centres.dtype))
         self.spans = crew.spans(height(rows), self.search.cost(k))
 
     def follow(self, centres: npt.NDArray[Any]) -> Labels:
@@ -122,7 +120,7 @@ def lloyd(
     threads: int | None = None,
     callback: Callback | None = None,
 ) -> Fit:
-    """From these centres on, until no label changes, or the centres' squared shift is at most tol·(variance), or max_iter.
+    """From these centres until no label changes, the centres' squared shift is at most tol·variance, or max_iter.
 
     A cluster that loses its last row starts again at the row farthest from its own centre (see `_restart`).
 
@@ -211,6 +209,6 @@ def _restart(assignment: Assignment, means: Means, centres: npt.NDArray[Any]) ->
 
 
 @jit
-def _nearer(rows, centre, distances):  # type: ignore[no-untyped-def]
+def _nearer(rows, centre, distances) -> Any:  # type: ignore[no-untyped-def]
     for i in range(np.uint64(distances.size)):
         distances[i] = min(distances[i], squared_distance(rows, i, centre, np.uint64(0)))

@@ -7,6 +7,7 @@ up.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,9 @@ class Means:
         shares = crew.threads if cost > WORTH_SHARING else 1
         for part in np.array_split(moved, int(cost / WORK) + 1):
             if shares == 1:
-                self._transfer(labels, part, 0, 1)
+                self._transfer(labels, part, 1, 0)
             else:
-                crew.each(lambda share, part=part: self._transfer(labels, part, share, shares), range(shares))
+                crew.each(partial(self._transfer, labels, part, shares), range(shares))
         self.labels = labels.copy()
         empty = self.members == 0
         self.sums[empty], self.mass[empty] = 0, 0
@@ -57,17 +58,22 @@ class Means:
         means = self.sums / np.where(self.members > 0, self.mass, 1)[:, None]
         return np.where((self.members > 0)[:, None], means, before).astype(before.dtype)
 
-    def _transfer(self, labels: Labels, moved: Ints, share: int, shares: int) -> None:
+    def _transfer(self, labels: Labels, moved: Ints, shares: int, share: int) -> None:
         totals = self.mass, self.members
         _transfer(self.rows, self.weights, moved, (self.labels, labels), (share, shares), self.sums, totals)
 
 
-def _add_dense(rows, i, w, sums, c):  # type: ignore[no-untyped-def]
+def masses(labels: Labels, weights: Floats, k: int) -> Floats:
+    """The weight of each cluster."""
+    return np.bincount(labels, weights, k).astype(np.float64)
+
+
+def _add_dense(rows, i, w, sums, c) -> Any:  # type: ignore[no-untyped-def]
     for f in range(np.uint64(sums.shape[1])):
         sums[c, f] += w * rows.values[i, f]
 
 
-def _add_sparse(rows, i, w, sums, c):  # type: ignore[no-untyped-def]
+def _add_sparse(rows, i, w, sums, c) -> Any:  # type: ignore[no-untyped-def]
     for j in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
         sums[c, np.uint32(rows.indices[j])] += w * rows.values[j]
 
@@ -76,7 +82,7 @@ _add = by_type({Dense: _add_dense, Rows: _add_sparse})
 
 
 @jit
-def _transfer(rows, weights, moved, labels, share, sums, totals):  # type: ignore[no-untyped-def]
+def _transfer(rows, weights, moved, labels, share, sums, totals) -> Any:  # type: ignore[no-untyped-def]
     """Moves each row's weight from its old cluster to its new one, for the clusters of this share."""
     before, after = labels
     mass, members = totals

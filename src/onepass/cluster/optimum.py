@@ -36,14 +36,12 @@ class Quality(NamedTuple):
             return "Inertia 0: every row lies on its centre, and nothing can be better."
         if self.optimum_at_least == 0:
             return f"Inertia {self.inertia:.6g}. Nothing is proved about the least possible inertia."
+        drawn = "one random seeding" if self.seedings == 1 else f"{self.seedings} random seedings"
         return (
-            f"Inertia {self.inertia:.6g}. With probability {1 - self.delta:.0%} no {self.n_clusters} centres have an "
-            f"inertia below {self.optimum_at_least:.4g}, so this one is at most {self.ratio:.3g} times the least "
-            f"possible. That factor is a proved worst case from {self.seedings} random seeding"
-            f"{'s' if self.seedings > 1 else ''} of the k-means++ theorem, not an estimate: it says nothing about how "
-            f"near the optimum is, and more seedings lower it only to about 8(ln k + 2) = "
-            f"{guarantee(self.n_clusters):.3g} times the ratio of this inertia to a typical seeding's. The probability "
-            "is over the seeding's draws, for these very rows."
+            f"Inertia {self.inertia:.6g}. With probability {1 - self.delta:.0%} over the draws of {drawn}, no "
+            f"{self.n_clusters} centres for these rows have an inertia below {self.optimum_at_least:.4g}; so this "
+            f"inertia is at most {self.ratio:.3g} times the least possible. That is a proved limit, not an estimate: "
+            "the true factor may be far smaller, and it says nothing about rows not yet seen."
         )
 
 

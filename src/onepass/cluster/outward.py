@@ -8,6 +8,8 @@ F. Fleuret, *Fast k-means with accurate bounds*, ICML 2016, the exponion).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from onepass._jit import jit
@@ -32,7 +34,7 @@ class Outward:
 
     def cost(self, k: int) -> float:
         """Elementary steps for a row, at worst."""
-        return k * self.rows.values.shape[1] / 4
+        return float(k * self.rows.values.shape[1] / 4)
 
     def prepare(self, own: Floats, centres: Targets, crew: Crew) -> Drift:
         """Measures the centres among themselves, and so the drift around each of them."""
@@ -52,7 +54,7 @@ class Outward:
 
 
 @jit
-def _around(rows, centres, slack, drift, gaps, span):  # type: ignore[no-untyped-def]
+def _around(rows, centres, slack, drift, gaps, span) -> Any:  # type: ignore[no-untyped-def]
     """gaps[a, c] ≤ d(a, c), and the drift of what lies around a, for the centres a of the span."""
     k = np.uint64(centres.norms.size)
     for a in range(np.uint64(span.first), np.uint64(span.last)):
@@ -71,7 +73,7 @@ def _around(rows, centres, slack, drift, gaps, span):  # type: ignore[no-untyped
 
 
 @jit
-def _score(tile, y, half_norm, acc):  # type: ignore[no-untyped-def]
+def _score(tile, y, half_norm, acc) -> Any:  # type: ignore[no-untyped-def]
     """acc[l] = ‖y‖²/2 − ⟨x_l, y⟩ for every lane, four columns in one sweep."""
     width = np.uint64(tile.shape[0])
     for l in range(LANES):
@@ -92,7 +94,7 @@ def _score(tile, y, half_norm, acc):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _keep_two(acc, c, first, second, which):  # type: ignore[no-untyped-def]
+def _keep_two(acc, c, first, second, which) -> Any:  # type: ignore[no-untyped-def]
     """The two smallest numbers of every lane so far, and whose the smallest is."""
     for l in range(LANES):
         v, p, q = acc[l], first[l], second[l]
@@ -104,8 +106,8 @@ def _keep_two(acc, c, first, second, which):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _by_centre(state, todo, k):  # type: ignore[no-untyped-def]
-    """The open rows by centre and, in SHELLS steps, by distance from it (a counting sort); where each centre's start."""
+def _by_centre(state, todo, k) -> Any:  # type: ignore[no-untyped-def]
+    """The open rows by centre and, roughly, by distance from it (a counting sort); where each centre's begin."""
     labels, upper = state.labels, state.upper
     reach = np.zeros(k)
     for i in todo:
@@ -127,7 +129,7 @@ def _by_centre(state, todo, k):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _look_outward(rows, centres, around, slack, state, todo):  # type: ignore[no-untyped-def]
+def _look_outward(rows, centres, around, slack, state, todo) -> Any:  # type: ignore[no-untyped-def]
     gaps, half = around
     k, width = centres.norms.size, rows.values.shape[1]
     dtype = rows.values.dtype
@@ -165,7 +167,7 @@ def _look_outward(rows, centres, around, slack, state, todo):  # type: ignore[no
 
 
 @jit
-def _settle(rows, centres, slack, state, members, found, horizon):  # type: ignore[no-untyped-def]
+def _settle(rows, centres, slack, state, members, found, horizon) -> Any:  # type: ignore[no-untyped-def]
     """Writes each member's centre and bounds; where two centres lie within rounding of each other, D decides.
 
     With r = d(x, a) and g the farthest centre looked at, a score is off by less than relative·(r + g)²/2.

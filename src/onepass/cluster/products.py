@@ -77,7 +77,7 @@ class Products:
 
 
 @jit
-def _sparse_products(rows, seen, panel, scores):  # type: ignore[no-untyped-def]
+def _sparse_products(rows, seen, panel, scores) -> Any:  # type: ignore[no-untyped-def]
     """scores[j] += Σ_f x_f·c'_f for all centres at once: `seen` holds feature f of every centre side by side."""
     for j in range(panel.size):
         i = panel[j]
@@ -89,7 +89,7 @@ def _sparse_products(rows, seen, panel, scores):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _believe(rows, centres, frame, slacks, state, panel, scores):  # type: ignore[no-untyped-def]
+def _believe(rows, centres, frame, slacks, state, panel, scores) -> Any:  # type: ignore[no-untyped-def]
     """Writes the centre and the bounds of each row of the panel, asking D where the scores leave a doubt."""
     slack, relative = slacks
     for j in range(np.uint64(panel.size)):

@@ -19,7 +19,8 @@ from onepass._jit import jit
 from onepass.cluster.crew import BLOCK, Crew, crew
 from onepass.cluster.distance import Targets, squared_distance, targets
 from onepass.cluster.kmeans import assign
-from onepass.cluster.points import as_count, as_points, as_weights, height, take
+from onepass.cluster.means import masses
+from onepass.cluster.points import Labels, as_count, as_points, as_weights, height, take
 from onepass.errors import DataError
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
 
@@ -217,7 +218,7 @@ def _parallel(drawing: Drawing, k: int, candidates: int) -> Ints:
     if chosen.size < k:
         drawing.start()
         return _plain(drawing, k, 1)
-    mass = np.bincount(owner, weights=drawing.weights, minlength=chosen.size)
+    mass = masses(owner, drawing.weights, chosen.size)
     among = Drawing(Dense(take(drawing.rows, chosen, drawing.width)), drawing.width, mass, drawing.rng, drawing.crew)
     indices = chosen[_plain(among, k, 1)]
     _judge(drawing, indices)
@@ -232,11 +233,11 @@ METHODS: dict[str, Callable[[Drawing, int, int], Ints]] = {
 }
 
 
-def _judge(drawing: Drawing, indices: Ints) -> Ints:
+def _judge(drawing: Drawing, indices: Ints) -> Labels:
     """Sets D² to the distances from these rows; each row's nearest among them."""
     labels, closest = assign(drawing.rows, take(drawing.rows, indices, drawing.width), drawing.crew.threads)
     drawing.know(closest)
-    return labels.astype(np.int64)
+    return labels
 
 
 def _doubt(rows: AnyRows, width: int) -> float:
@@ -248,7 +249,7 @@ def _doubt(rows: AnyRows, width: int) -> float:
 
 
 @jit
-def _between(rows, centres, c, gaps):  # type: ignore[no-untyped-def]
+def _between(rows, centres, c, gaps) -> Any:  # type: ignore[no-untyped-def]
     """gaps[j, a] = D(tried row j, centre a) for the centres a < c."""
     for j in range(np.uint64(gaps.shape[0])):
         for a in range(np.uint64(c)):
@@ -256,7 +257,7 @@ def _between(rows, centres, c, gaps):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _absorb(rows, centres, new, weights, best, span, sums):  # type: ignore[no-untyped-def]
+def _absorb(rows, centres, new, weights, best, span, sums) -> Any:  # type: ignore[no-untyped-def]
     """D² and its owner after centre c, and Σ w·D² of each of the span's blocks."""
     c, gaps, doubt = new
     closest, owner = best
@@ -273,7 +274,7 @@ def _absorb(rows, centres, new, weights, best, span, sums):  # type: ignore[no-u
 
 
 @jit
-def _gains(rows, tried, old, weights, best, span, gains):  # type: ignore[no-untyped-def]
+def _gains(rows, tried, old, weights, best, span, gains) -> Any:  # type: ignore[no-untyped-def]
     """gains[b, j] = Σ w·(D² − D(x, tried row j))₊ over the rows of block b."""
     gaps, doubt = old
     closest, owner = best

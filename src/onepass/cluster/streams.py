@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from onepass.cluster.crew import crew
 from onepass.cluster.kmeans import assign, lloyd
-from onepass.cluster.means import Means
+from onepass.cluster.means import Means, masses
 from onepass.cluster.points import as_points, as_weights, height, in_type
 from onepass.cluster.seeding import Drawing, _plain, seed
 from onepass.errors import DataError
@@ -87,7 +87,7 @@ class MiniBatches:
         if self.settled is None:
             start = seed(rows, X.shape[1], self.n_clusters, weights, random_state=self.random_state, threads=threads)
             fit = lloyd(rows, start.centres, weights, threads=threads)
-            return Clusters(fit.centres, np.bincount(fit.labels, weights, self.n_clusters))
+            return Clusters(fit.centres, masses(fit.labels, weights, self.n_clusters))
         centres, mass = self.settled
         labels, _ = assign(in_type(rows, centres), centres, threads)
         batch = Means(rows, weights, self.n_clusters, X.shape[1])
@@ -182,4 +182,4 @@ class Coreset:
         with crew(1) as workers:
             drawing = Drawing(Dense(X), X.shape[1], weights, rng, workers)
             chosen = _plain(drawing, min(self.size, len(X)), 1)
-        return X[chosen], np.bincount(drawing.owner, weights, chosen.size)
+        return X[chosen], masses(drawing.owner, weights, chosen.size)
