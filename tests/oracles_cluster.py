@@ -72,3 +72,21 @@ def plusplus(X, k, w, rng, candidates=1):
         chosen.append(drawn[best])
         D = after[best]
     return chosen, float(np.sum(w * D))
+
+
+def local_search(X, chosen, w, rng, steps):
+    """Each step draws a row ∝ w·D² and makes the best swap with a chosen one, if that lowers the potential."""
+    chosen = list(chosen)
+    D = distances(X, X)
+
+    def potential(rows):
+        return float(np.sum(w * D[:, rows].min(axis=1)))
+
+    for _ in range(steps if len(chosen) > 1 else 0):
+        if potential(chosen) == 0:
+            break
+        drawn = draw(w * D[:, chosen].min(axis=1), rng.random(1)[0])
+        after = [potential([*chosen[:j], drawn, *chosen[j + 1 :]]) for j in range(len(chosen))]
+        if min(after) < potential(chosen):
+            chosen[int(np.argmin(after))] = drawn
+    return chosen, potential(chosen)

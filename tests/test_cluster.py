@@ -150,6 +150,18 @@ def test_pruning_skips_rows_and_changes_no_draw():
         assert seeding.potential == D.sum()
 
 
+@settings(max_examples=40, deadline=None)
+@given(problems(), st.integers(0, 1000))
+def test_local_search_swaps_as_defined(problem, seed):
+    X, w, start = problem
+    rng = np.random.default_rng(seed)
+    indices, before = oracle.plusplus(X, len(start), w, rng)
+    indices, potential = oracle.local_search(X, indices, w, rng, 3 * len(start))
+    seeding = kmeans_plusplus(X, len(start), sample_weight=w, random_state=seed, method="local-search++")
+    assert seeding.potential == potential <= before
+    np.testing.assert_array_equal(seeding.indices, indices + [indices[0]] * (len(start) - len(indices)))
+
+
 def pairs(k, gap, width=3):
     """k pairs of rows two apart, the pairs far from each other: the optimum for k clusters is 2k."""
     rng = np.random.default_rng(0)
@@ -194,7 +206,7 @@ def test_the_statement_of_quality_says_what_it_is():
     assert KMeans(4, n_init=1, random_state=0).fit(X).quality_.ratio > model.quality_.ratio
 
 
-@pytest.mark.parametrize("method", ["k-means++", "greedy-k-means++", "k-means||", "random"])
+@pytest.mark.parametrize("method", ["k-means++", "greedy-k-means++", "local-search++", "k-means||", "random"])
 def test_every_seeding_is_repeatable_and_counts_its_potential(method):
     X = np.random.default_rng(3).normal(size=(2500, 4))
     w = np.random.default_rng(4).random(2500) * (np.arange(2500) % 3 > 0)

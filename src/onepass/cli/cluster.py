@@ -15,7 +15,7 @@ from onepass.files import replacing
 
 TABLES = (".csv", ".parquet", ".npy")
 FIGURES = (".png", ".svg", ".pdf")
-METHODS = ("k-means++", "greedy-k-means++", "k-means||", "random")
+METHODS = ("k-means++", "greedy-k-means++", "local-search++", "k-means||", "random")
 
 
 def _range(context: click.Context, parameter: click.Parameter, value: str | None) -> range | None:

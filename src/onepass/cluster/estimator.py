@@ -26,8 +26,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     Parameters
     ----------
     n_clusters : how many clusters.
-    init : "k-means++" (plain, with its guarantee), "greedy-k-means++", "k-means||", "random", an array of centres, or
-        a callable (X, n_clusters, random_state) → centres.
+    init : "k-means++" (plain, with its guarantee), "greedy-k-means++", "local-search++", "k-means||", "random" (see
+        `kmeans_plusplus`), an array of centres, or a callable (X, n_clusters, random_state) → centres.
     n_init : how many seedings, of which the best result is kept; "auto" is 1, but 10 for "random" and callables.
     max_iter, tol : stop after so many iterations, or when the centres' squared shift falls to tol times the mean
         variance of the columns; tol=0 goes on until no label changes.
@@ -43,7 +43,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     cluster_centers_, labels_, inertia_, n_iter_ : as in scikit-learn; the inertia is summed anew from the labels.
     history_ : the inertia of each iteration's clusters about their means.
     potentials_ : the potential of each seeding (all n_init of them).
-    quality_ : a `Quality`, how far from the optimum the inertia can be; None unless init is "k-means++".
+    quality_ : a `Quality`, how far from the optimum the inertia can be; None unless init is "k-means++" or
+        "local-search++", to which the theorem applies.
 
     A cluster that loses its last row starts again at the row farthest from its centre. With fewer distinct rows than
     clusters the surplus clusters stay empty, and a ConvergenceWarning says so.

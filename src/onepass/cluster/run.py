@@ -13,9 +13,11 @@ from onepass.cluster.points import Labels, as_count, as_points, as_weights, heig
 from onepass.cluster.seeding import METHODS, seed
 from onepass.rows import AnyRows
 
+PROVED = ("k-means++", "local-search++")  # seedings with E φ ≤ 8(ln k + 2)·φ_OPT
+
 
 class Result(NamedTuple):
-    """The best of the runs, the potential of every seeding, and the statement of quality (plain k-means++ only)."""
+    """The best of the runs, the potential of every seeding, and the statement of quality (where PROVED)."""
 
     centres: npt.NDArray[Any]
     labels: Labels
@@ -67,7 +69,7 @@ def kmeans(
         if best is None or fit.inertia < best.inertia:
             best = fit
     assert best is not None
-    proved = isinstance(init, str) and init == "k-means++"
+    proved = isinstance(init, str) and init in PROVED
     return Result(*best, potentials, quality(best.inertia, potentials, k, delta) if proved else None)
 
 

@@ -21,12 +21,14 @@ from onepass.cluster.distance import Targets, squared_distance, targets
 from onepass.cluster.kmeans import assign
 from onepass.cluster.means import masses
 from onepass.cluster.points import Labels, as_count, as_points, as_weights, height, take
+from onepass.cluster.swaps import Swaps
 from onepass.errors import DataError
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 ROUNDS = 5  # of k-means‖, each drawing about OVERSAMPLING·k rows
 OVERSAMPLING = 2
+SWAPS = 3  # tries for each centre: with one, birch1's hundred clusters were found in 1 run of 10, with three in 9
 STAY = 4.0 * (1.0 + 1e-6)  # D(c, c') ≥ 4·D(x, c') rules c out for x, with room for rounding
 
 
@@ -53,6 +55,7 @@ def kmeans_plusplus(
     method  "k-means++"         plain D² sampling, the one with the guarantee E φ ≤ 8(ln k + 2)·φ_OPT
             "greedy-k-means++"  each step draws `candidates` rows (2 + ⌊ln k⌋ by default) and keeps the best: often
                                 better, but **without** that guarantee
+            "local-search++"    plain sampling, then 3k swaps are tried: slower, better, and the guarantee stays
             "k-means||"         a few passes over the rows instead of k, then plain sampling among what they found
             "random"            rows drawn without replacement, ∝ weight
 
@@ -183,6 +186,26 @@ def _plain(drawing: Drawing, k: int, candidates: int) -> Ints:
     return np.array(indices, dtype=np.int64)
 
 
+def _local_search(drawing: Drawing, k: int, candidates: int) -> Ints:
+    """Plain D² sampling, then SWAPS·k draws more, each of which may take the place of a centre. See `swaps`."""
+    indices = _plain(drawing, k, 1)
+    if indices.size < 2 or drawing.potential == 0:
+        return indices
+    swaps = Swaps(drawing.rows, drawing.weights, targets(take(drawing.rows, indices, drawing.width)), drawing.crew)
+    for _ in range(SWAPS * k):
+        drawing.know(swaps.two.first)
+        if drawing.potential == 0:
+            break
+        drawn = drawing.draw(1)
+        tried = targets(take(drawing.rows, drawn, drawing.width))
+        out, potential = swaps.best(tried)
+        if potential < drawing.potential:
+            swaps.swap(out, tried)
+            indices[out] = drawn[0]
+    drawing.know(swaps.two.first)
+    return indices
+
+
 def _random(drawing: Drawing, k: int, candidates: int) -> Ints:
     """k rows without replacement, ∝ weight."""
     weights = drawing.weights
@@ -228,6 +251,7 @@ def _parallel(drawing: Drawing, k: int, candidates: int) -> Ints:
 METHODS: dict[str, Callable[[Drawing, int, int], Ints]] = {
     "k-means++": _plain,
     "greedy-k-means++": _plain,
+    "local-search++": _local_search,
     "k-means||": _parallel,
     "random": _random,
 }
