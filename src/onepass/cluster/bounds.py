@@ -36,6 +36,7 @@ class Drift(NamedTuple):
     others: Floats  # the largest step of any other centre around it, at least
     beyond: Floats  # the distance to the nearest centre now that is not counted as around it, at most
     half: Floats  # half the distance to its nearest neighbour now, at most
+    hope: Floats  # how much measuring the own distance may lower upper, where that is worth asking; else infinite
 
 
 def unknown(n: int, dtype: Any) -> State:
@@ -55,22 +56,26 @@ def steps(before: Targets, after: Targets) -> Floats:
 
 
 def drift_of_all(own: Floats) -> Drift:
-    """Every other centre counts, and nothing is known of the distances between them."""
+    """Every other centre counts, and nothing is known of the distances between them.
+
+    Measuring a row's own distance is dear here. A bound that was tight one step ago is at most two steps off now:
+    where that cannot close the row, it is not tried.
+    """
     others = np.full(own.size, own.max())
     if own.size > 1:
         farthest = int(own.argmax())
         others[farthest] = np.delete(own, farthest).max()
     else:
         others[:] = 0
-    return Drift(own, others, np.full(own.size, np.inf), np.zeros(own.size))
+    return Drift(own, others, np.full(own.size, np.inf), np.zeros(own.size), 2 * own)
 
 
 @jit
 def screen(rows, centres, drift, slack, state, span, todo) -> Any:  # type: ignore[no-untyped-def]
     """Brings the bounds of the span's rows up to date; lists in `todo` those that stay open, and counts them.
 
-    An open row's upper bound is tight: its own distance was measured before giving up. Both sweeps write every row to
-    the list and move on only past those that stay, so that no branch is left to guess.
+    Where there is hope, a row's own distance is measured before giving up, and an open row's upper bound is tight. Both
+    sweeps write every row to the list and move on only past those that stay, so that no branch is left to guess.
     """
     labels, uppers, lowers = state
     grow, shrink = 1.0 + slack.step, 1.0 - slack.step
@@ -87,8 +92,10 @@ def screen(rows, centres, drift, slack, state, span, todo) -> Any:  # type: igno
     for j in range(doubtful):
         row = np.uint64(todo[j])
         own = np.uint64(labels[row])
-        upper = np.sqrt(squared_distance(rows, row, centres, own) + slack.absolute) * grow
-        uppers[row] = upper
+        upper, bar = np.float64(uppers[row]), max(np.float64(lowers[row]), drift.half[own])
+        if upper - drift.hope[own] < bar:
+            upper = np.sqrt(squared_distance(rows, row, centres, own) + slack.absolute) * grow
+            uppers[row] = upper
         todo[count] = np.int64(row)
-        count += np.uint64(upper >= max(np.float64(lowers[row]), drift.half[own]))
+        count += np.uint64(upper >= bar)
     return count

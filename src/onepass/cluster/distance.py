@@ -33,6 +33,7 @@ class Slack(NamedTuple):
     relative: float
     absolute: float
     step: float
+    far: float  # a score that no row can have, see REACH
 
 
 def targets(values: npt.NDArray[Any]) -> Targets:
@@ -53,7 +54,7 @@ def slack(dtype: Any, width: int) -> Slack:
     """
     kind, double = np.finfo(dtype), np.finfo(np.float64)
     step = max(2 * float(kind.eps), (width + 8) * 2 * float(double.eps))
-    return Slack((width + 8) * 2 * float(kind.eps), (width + 8) * float(kind.tiny), step)
+    return Slack((width + 8) * 2 * float(kind.eps), (width + 8) * float(kind.tiny), step, float(kind.max) / 8)
 
 
 def _dense_distance(rows, i, centres, c) -> Any:  # type: ignore[no-untyped-def]

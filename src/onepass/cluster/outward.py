@@ -16,12 +16,12 @@ from onepass._jit import jit
 from onepass.cluster.bounds import Drift, State
 from onepass.cluster.crew import Crew
 from onepass.cluster.distance import Slack, Targets, nearest, slack, squared_distance
+from onepass.cluster.lanes import LANES, keep_two, score_pair
 from onepass.rows import Dense, Floats, Ints
 
 AROUND = 2.0  # a centre's surroundings reach to so many times the distance of its nearest neighbour
 EXTRA = 0.5  # so many half gaps farther than needed for the label, for the sake of the lower bound
 SHELLS = 16  # steps of distance by which open rows are sorted, so that rows of a tile look equally far
-LANES = 128  # rows in a tile: d·128 numbers stay in the first-level cache while d ≤ 64 (float32)
 
 
 class Outward:
@@ -40,7 +40,7 @@ class Outward:
         """Measures the centres among themselves, and so the drift around each of them."""
         k = centres.norms.size
         self.gaps = np.empty((k, k))
-        drift = Drift(own, np.empty(k), np.empty(k), np.empty(k))
+        drift = Drift(own, np.empty(k), np.empty(k), np.empty(k), np.full(k, np.inf))
         crew.each(
             lambda span: _around(Dense(centres.values), centres, self.slack, drift, self.gaps, span),
             crew.spans(k, k * self.rows.values.shape[1]),
@@ -73,39 +73,6 @@ def _around(rows, centres, slack, drift, gaps, span) -> Any:  # type: ignore[no-
 
 
 @jit
-def _score(tile, y, half_norm, acc) -> Any:  # type: ignore[no-untyped-def]
-    """acc[l] = ‖y‖²/2 − ⟨x_l, y⟩ for every lane, four columns in one sweep."""
-    width = np.uint64(tile.shape[0])
-    for l in range(LANES):
-        acc[l] = half_norm
-    f = np.uint64(0)
-    while f + np.uint64(4) <= width:
-        y0, y1, y2, y3 = y[f], y[f + np.uint64(1)], y[f + np.uint64(2)], y[f + np.uint64(3)]
-        for l in range(LANES):
-            left = tile[f, l] * y0 + tile[f + np.uint64(1), l] * y1
-            right = tile[f + np.uint64(2), l] * y2 + tile[f + np.uint64(3), l] * y3
-            acc[l] -= left + right
-        f += np.uint64(4)
-    while f < width:
-        y0 = y[f]
-        for l in range(LANES):
-            acc[l] -= tile[f, l] * y0
-        f += np.uint64(1)
-
-
-@jit
-def _keep_two(acc, c, first, second, which) -> Any:  # type: ignore[no-untyped-def]
-    """The two smallest numbers of every lane so far, and whose the smallest is."""
-    for l in range(LANES):
-        v, p, q = acc[l], first[l], second[l]
-        nearer = v < p
-        loser = p if nearer else v
-        first[l] = v if nearer else p
-        second[l] = loser if loser < q else q
-        which[l] = c if nearer else which[l]
-
-
-@jit
 def _by_centre(state, todo, k) -> Any:  # type: ignore[no-untyped-def]
     """The open rows by centre and, roughly, by distance from it (a counting sort); where each centre's begin."""
     labels, upper = state.labels, state.upper
@@ -132,11 +99,12 @@ def _by_centre(state, todo, k) -> Any:  # type: ignore[no-untyped-def]
 def _look_outward(rows, centres, around, slack, state, todo) -> Any:  # type: ignore[no-untyped-def]
     gaps, half = around
     k, width = centres.norms.size, rows.values.shape[1]
+    padded = (width + 3) // 4 * 4
     dtype = rows.values.dtype
-    tile = np.zeros((width, LANES), dtype=dtype)
-    acc, first, second = np.empty(LANES, dtype=dtype), np.empty(LANES, dtype=dtype), np.empty(LANES, dtype=dtype)
-    which = np.empty(LANES, dtype=np.int32)
-    away = np.empty(width, dtype=dtype)
+    tile, acc = np.zeros((padded, LANES), dtype=dtype), np.empty((2, LANES), dtype=dtype)
+    first, second, which = np.empty(LANES, dtype=dtype), np.empty(LANES, dtype=dtype), np.empty(LANES, dtype=np.int32)
+    away, half_norms = np.zeros((k + 1, padded), dtype=dtype), np.empty(k + 1, dtype=dtype)
+    near = np.empty(k + 1, dtype=np.int32)
     order, start = _by_centre(state, todo, k)
     for a in range(k):
         for begin in range(start[a], start[a + 1], LANES):
@@ -147,23 +115,39 @@ def _look_outward(rows, centres, around, slack, state, todo) -> Any:  # type: ig
                 reach = max(reach, np.float64(state.upper[i]))
                 for f in range(width):
                     tile[f, l] = rows.values[i, f] - centres.values[a, f]
-            first[:] = np.inf
-            second[:] = np.inf
-            which[:] = 0
-            limit = 2.0 * reach + EXTRA * half[a]
-            farthest, outside = 0.0, np.inf  # of the centres looked at, the farthest; of the others, the nearest
-            for c in range(k):
-                if gaps[a, c] > limit:
-                    outside = min(outside, gaps[a, c])
-                    continue
-                farthest = max(farthest, gaps[a, c])
-                norm = 0.0
-                for f in range(width):
-                    away[f] = centres.values[c, f] - centres.values[a, f]
-                    norm += np.float64(away[f]) * np.float64(away[f])
-                _score(tile, away, 0.5 * norm, acc)
-                _keep_two(acc, np.int32(c), first, second, which)
-            _settle(rows, centres, slack, state, members, (first, second, which), (farthest, outside))
+            horizon = _choose(centres, gaps, a, 2.0 * reach + EXTRA * half[a], near, away, half_norms)
+            first[:] = slack.far
+            second[:] = slack.far
+            which[:] = a
+            half_norms[horizon[0]] = slack.far
+            for j in range(0, horizon[0], 2):
+                score_pair(tile, away[j : j + 2], half_norms[j : j + 2], acc)
+                keep_two(acc, near[j], near[j + 1], first, second, which)
+            _settle(rows, centres, slack, state, members, (first, second, which), horizon)
+
+
+@jit
+def _choose(centres, gaps, a, limit, near, away, half_norms) -> Any:  # type: ignore[no-untyped-def]
+    """Lists the centres within the limit of a, as seen from a.
+
+    Returns their number, the farthest of them, and the nearest of the others. A place more is filled with a centre that
+    no row can be near, to make pairs.
+    """
+    count, farthest, outside = 0, 0.0, np.inf
+    for c in range(centres.norms.size):
+        if gaps[a, c] > limit:
+            outside = min(outside, gaps[a, c])
+            continue
+        farthest = max(farthest, gaps[a, c])
+        norm = 0.0
+        for f in range(centres.values.shape[1]):
+            away[count, f] = centres.values[c, f] - centres.values[a, f]
+            norm += np.float64(away[count, f]) * np.float64(away[count, f])
+        near[count], half_norms[count] = c, 0.5 * norm
+        count += 1
+    away[count, :] = 0
+    near[count] = a
+    return count, farthest, outside
 
 
 @jit
@@ -174,7 +158,7 @@ def _settle(rows, centres, slack, state, members, found, horizon) -> Any:  # typ
     """
     labels, upper, lower = state
     first, second, which = found
-    farthest, outside = horizon
+    _, farthest, outside = horizon
     for l in range(np.uint64(members.size)):
         i = np.uint64(members[l])
         r = np.float64(upper[i])

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from onepass._jit import jit
 from onepass.cluster.bounds import Drift, State, drift_of_all
 from onepass.cluster.crew import Crew
-from onepass.cluster.distance import Slack, Targets, nearest, own_distances, slack, squared_distance, targets
+from onepass.cluster.distance import Slack, Targets, own_distances, slack, squared_distance, targets
+from onepass.cluster.lanes import keep_two
 from onepass.cluster.points import height
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
 
@@ -67,13 +68,14 @@ class Products:
             _believe(self.rows, centres, self.frame, (self.slack, self.margin), state, panel, self._scores(panel))
 
     def _scores(self, panel: Ints) -> npt.NDArray[Any]:
+        """⟨x, c'⟩ for the rows x of the panel, side by side for each centre."""
         if isinstance(self.rows, Dense):
             whole = panel[-1] - panel[0] == panel.size - 1
             rows = self.rows.values[panel[0] : panel[-1] + 1] if whole else self.rows.values[panel]
-            return rows @ self.seen.T  # type: ignore[no-any-return]
+            return self.seen @ rows.T  # type: ignore[no-any-return]
         scores = np.zeros((panel.size, self.seen.shape[1]))
         _sparse_products(self.rows, self.seen, panel, scores)
-        return scores
+        return np.ascontiguousarray(scores.T)
 
 
 @jit
@@ -92,25 +94,40 @@ def _sparse_products(rows, seen, panel, scores) -> Any:  # type: ignore[no-untyp
 def _believe(rows, centres, frame, slacks, state, panel, scores) -> Any:  # type: ignore[no-untyped-def]
     """Writes the centre and the bounds of each row of the panel, asking D where the scores leave a doubt."""
     slack, relative = slacks
+    labels, upper, lower = state
+    k = frame.heights.size
+    for c in range(k):
+        height = scores.dtype.type(frame.heights[c])
+        for j in range(panel.size):
+            scores[c, j] = height - 2 * scores[c, j]
+    first = np.full(panel.size, slack.far, dtype=scores.dtype)
+    second = np.full(panel.size, slack.far, dtype=scores.dtype)
+    which = np.zeros(panel.size, dtype=np.int32)
+    for c in range(0, k - 1, 2):
+        keep_two(scores[c : c + 2], np.int32(c), np.int32(c + 1), first, second, which)
+    if k % 2:
+        pair = np.full((2, panel.size), slack.far, dtype=scores.dtype)
+        pair[0] = scores[k - 1]
+        keep_two(pair, np.int32(k - 1), np.int32(k), first, second, which)
     for j in range(np.uint64(panel.size)):
         i = np.uint64(panel[j])
-        best = np.int32(0)
-        least = runner_up = np.inf
-        for c in range(np.uint64(frame.heights.size)):
-            v = frame.heights[c] - 2.0 * scores[j, c]
-            if v < runner_up:
-                if v < least:
-                    best, least, runner_up = np.int32(c), v, least
-                else:
-                    runner_up = v
-        r = frame.radii[i]
+        r, best, least, runner_up = frame.radii[i], which[j], np.float64(first[j]), np.float64(second[j])
         margin = relative * frame.longest * (r + frame.origin + 2.0 * frame.longest) + slack.absolute
         if runner_up - least <= 2.0 * margin:
-            best = nearest(rows, i, centres)
+            best = _closest_of(rows, i, centres, scores[:, j], least + 2.0 * margin)
             runner_up = least
-        lower = np.sqrt(max(r * r * (1.0 - slack.step) + runner_up - margin, 0.0))
-        state.lower[i] = lower * (1.0 - slack.step)
-        if best != state.labels[i]:
-            state.labels[i] = best
-            distance = squared_distance(rows, i, centres, np.uint64(best))
-            state.upper[i] = np.sqrt(distance + slack.absolute) * (1.0 + slack.step)
+        labels[i] = best
+        upper[i] = np.sqrt(r * r * (1.0 + slack.step) + least + margin) * (1.0 + slack.step)
+        lower[i] = np.sqrt(max(r * r * (1.0 - slack.step) + runner_up - margin, 0.0)) * (1.0 - slack.step)
+
+
+@jit
+def _closest_of(rows, i, centres, scores, limit) -> Any:  # type: ignore[no-untyped-def]
+    """The argmin of D(x_i, c), the lower number when equal, over the centres whose score is at most the limit."""
+    best, least = np.int32(0), np.inf
+    for c in range(np.uint64(scores.size)):
+        if scores[c] <= limit:
+            distance = squared_distance(rows, i, centres, c)
+            if distance < least:
+                best, least = np.int32(c), distance
+    return best
