@@ -4,7 +4,8 @@
 
 See wang-lecture10, Algorithm 4 (D. Arthur, S. Vassilvitskii, 2007): E φ ≤ 8(ln k + 2)·φ_OPT. The draws are those of the
 definition, but most distances are never computed: if the new centre lies at least twice as far from x's centre as x
-does, x stays (E. Raff, *Exact acceleration of k-means++ and k-means‖*, IJCAI 2021).
+does, x stays (E. Raff, *Exact acceleration of k-means++ and k-means‖*, IJCAI 2021). Wide rows are asked for their
+shadows first.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from onepass.cluster.distance import Targets, squared_distance, targets
 from onepass.cluster.kmeans import assign
 from onepass.cluster.means import masses
 from onepass.cluster.points import Labels, as_count, as_points, as_weights, height, take
+from onepass.cluster.shadow import cast
 from onepass.cluster.swaps import Swaps
 from onepass.errors import DataError
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
@@ -105,12 +107,23 @@ def seed(
     return Seeding(take(rows, indices, width), indices, drawing.potential)
 
 
+class Rule(NamedTuple):
+    """What decides, without a distance, that a row stays with its owner when new centres come."""
+
+    name: int  # of the new centre: how many there are so far
+    gaps: Floats  # D(new centre, old centre)
+    doubt: float  # how much such a D may be off
+    shadows: Dense
+    shades: Targets  # of the new centres
+    dim: float  # how much a distance between shadows may be too long
+
+
 class Drawing:
     """D² of every row to the centres so far, and draws in proportion to it."""
 
     def __init__(self, rows: AnyRows, width: int, weights: Floats, rng: np.random.Generator, crew: Crew):
         self.rows, self.width, self.weights, self.rng, self.crew = rows, width, weights, rng, crew
-        self.doubt = _doubt(rows, width)
+        self.doubt, self.shadows = _doubt(rows, width), cast(rows, crew)
         self.spans = crew.spans(weights.size, width)
         self.start()
 
@@ -143,31 +156,26 @@ class Drawing:
         row = int(np.searchsorted(inside, target - (ends[block - 1] if block else 0.0), side="right"))
         return block * BLOCK + min(row, int(np.flatnonzero(np.diff(inside, prepend=0.0))[-1]))
 
-    def absorb(self, centres: Targets, c: int) -> None:
-        """Lets rows that are nearer to centre c than to any before it change over."""
-        if c == 0:
+    def absorb(self, centres: Targets, count: int, new: Targets, row: Ints) -> None:
+        """Lets rows that are nearer to this row than to any of the `count` centres so far change over to it."""
+        if count == 0:
             self.closest[:] = np.inf
-        gaps = self._gaps(centres, Targets(centres.values[c : c + 1], centres.norms[c : c + 1]), c)[0]
-        best = self.closest, self.owner
-        self.crew.each(
-            lambda span: _absorb(self.rows, centres, (c, gaps, self.doubt), self.weights, best, span, self.sums),
-            self.spans,
-        )
+        rule, best = self._rule(centres, count, new, row), (self.closest, self.owner)
+        self.crew.each(lambda span: _absorb(self.rows, new, rule, self.weights, best, span, self.sums), self.spans)
 
-    def gains(self, centres: Targets, c: int, tried: Targets) -> Floats:
-        """By how much each of the tried rows would lower the potential as centre c."""
-        gaps = self._gaps(centres, tried, c)
-        best = self.closest, self.owner
-        gains = np.zeros((self.sums.size, tried.norms.size))
-        self.crew.each(
-            lambda span: _gains(self.rows, tried, (gaps, self.doubt), self.weights, best, span, gains), self.spans
-        )
+    def gains(self, centres: Targets, count: int, tried: Targets, drawn: Ints) -> Floats:
+        """By how much each of the drawn rows would lower the potential as the next centre."""
+        rule, best = self._rule(centres, count, tried, drawn), (self.closest, self.owner)
+        gains = np.zeros((self.sums.size, drawn.size))
+        self.crew.each(lambda span: _gains(self.rows, tried, rule, self.weights, best, span, gains), self.spans)
         return np.asarray(gains.sum(axis=0))
 
-    def _gaps(self, centres: Targets, tried: Targets, c: int) -> Floats:
-        gaps = np.zeros((tried.norms.size, max(c, 1)))
-        _between(Dense(tried.values), centres, c, gaps)
-        return gaps
+    def _rule(self, centres: Targets, count: int, new: Targets, rows: Ints) -> Rule:
+        gaps = np.zeros((rows.size, max(count, 1)))
+        _between(Dense(new.values), centres, count, gaps)
+        shades = self.shadows.rows.values
+        cast = shades[rows] if shades.shape[1] else shades
+        return Rule(count, gaps, self.doubt, self.shadows.rows, targets(cast), self.shadows.doubt)
 
 
 def _plain(drawing: Drawing, k: int, candidates: int) -> Ints:
@@ -179,9 +187,10 @@ def _plain(drawing: Drawing, k: int, candidates: int) -> Ints:
             break
         drawn = drawing.draw(candidates if c else 1)
         tried = targets(take(drawing.rows, drawn, drawing.width))
-        best = int(np.argmax(drawing.gains(centres, c, tried))) if drawn.size > 1 else 0
-        centres.values[c], centres.norms[c] = tried.values[best], tried.norms[best]
-        drawing.absorb(centres, c)
+        best = int(np.argmax(drawing.gains(centres, c, tried, drawn))) if drawn.size > 1 else 0
+        new = Targets(tried.values[best : best + 1], tried.norms[best : best + 1])
+        drawing.absorb(centres, c, new, drawn[best : best + 1])
+        centres.values[c], centres.norms[c] = new.values[0], new.norms[0]
         indices.append(int(drawn[best]))
     return np.array(indices, dtype=np.int64)
 
@@ -281,33 +290,55 @@ def _between(rows, centres, c, gaps) -> Any:  # type: ignore[no-untyped-def]
 
 
 @jit
-def _absorb(rows, centres, new, weights, best, span, sums) -> Any:  # type: ignore[no-untyped-def]
-    """D² and its owner after centre c, and Σ w·D² of each of the span's blocks."""
-    c, gaps, doubt = new
+def _contested(rule, j, closest, owner, first, last, found) -> Any:  # type: ignore[no-untyped-def]
+    """Lists the rows first..last − 1 that the j-th new centre may be nearer to than their owner is; how many.
+
+    Two sieves: the owner's distance from the new centre, and the distance of the shadows. No branch is left to guess.
+    """
+    count = np.uint64(0)
+    for i in range(np.uint64(first), np.uint64(last)):
+        found[count] = i
+        count += np.uint64(rule.gaps[j, np.uint64(owner[i])] < closest[i] * STAY + rule.doubt)
+    if rule.shadows.values.shape[1] > 0:
+        listed, count = count, np.uint64(0)
+        for at in range(listed):
+            i = np.uint64(found[at])
+            between = np.sqrt(squared_distance(rule.shadows, i, rule.shades, j)) * (1.0 - 1e-5) - rule.dim
+            found[count] = np.int64(i)
+            count += np.uint64(between < np.sqrt(closest[i]))
+    return count
+
+
+@jit
+def _absorb(rows, new, rule, weights, best, span, sums) -> Any:  # type: ignore[no-untyped-def]
+    """D² and its owner after one new centre, and Σ w·D² of each of the span's blocks."""
     closest, owner = best
+    name = rule.name
+    found = np.empty(BLOCK, dtype=np.int64)
     for first in range(span.first, span.last, BLOCK):
+        last = min(first + BLOCK, span.last)
+        for at in range(_contested(rule, np.uint64(0), closest, owner, first, last, found)):
+            i = np.uint64(found[at])
+            distance = squared_distance(rows, i, new, np.uint64(0))
+            if distance < closest[i]:
+                closest[i] = distance
+                owner[i] = name
         total = 0.0
-        for i in range(np.uint64(first), np.uint64(min(first + BLOCK, span.last))):
-            if gaps[np.uint64(owner[i])] < closest[i] * STAY + doubt:
-                distance = squared_distance(rows, i, centres, np.uint64(c))
-                if distance < closest[i]:
-                    closest[i] = distance
-                    owner[i] = c
+        for i in range(np.uint64(first), np.uint64(last)):
             total += weights[i] * closest[i]
         sums[first // BLOCK] = total
 
 
 @jit
-def _gains(rows, tried, old, weights, best, span, gains) -> Any:  # type: ignore[no-untyped-def]
+def _gains(rows, tried, rule, weights, best, span, gains) -> Any:  # type: ignore[no-untyped-def]
     """gains[b, j] = Σ w·(D² − D(x, tried row j))₊ over the rows of block b."""
-    gaps, doubt = old
     closest, owner = best
+    found = np.empty(BLOCK, dtype=np.int64)
     for first in range(span.first, span.last, BLOCK):
-        block = np.uint64(first // BLOCK)
-        for i in range(np.uint64(first), np.uint64(min(first + BLOCK, span.last))):
-            own, least = np.uint64(owner[i]), closest[i]
-            for j in range(np.uint64(gaps.shape[0])):
-                if gaps[j, own] < least * STAY + doubt:
-                    distance = squared_distance(rows, i, tried, j)
-                    if distance < least:
-                        gains[block, j] += weights[i] * (least - distance)
+        last = min(first + BLOCK, span.last)
+        for j in range(np.uint64(tried.norms.size)):
+            gain = 0.0
+            for at in range(_contested(rule, j, closest, owner, first, last, found)):
+                i = np.uint64(found[at])
+                gain += weights[i] * max(closest[i] - squared_distance(rows, i, tried, j), 0.0)
+            gains[first // BLOCK, j] = gain
