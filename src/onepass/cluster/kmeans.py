@@ -127,7 +127,7 @@ def lloyd(
     >>> from onepass.cluster.points import as_points
     >>> fit = lloyd(as_points([[0.0], [2.0], [10.0], [14.0]]), np.array([[0.0], [2.0]]), np.ones(4))
     >>> fit.centres.ravel(), fit.inertia, fit.iterations
-    (array([ 1., 12.]), 10.0, 4)
+    (array([ 1., 12.]), 10.0, 3)
     """
     k, width = centres.shape
     with crew(threads) as workers, one_blas_thread(rows):

@@ -59,7 +59,7 @@ def quality(inertia: float, potentials: Sequence[float], n_clusters: int, delta:
 
     >>> found = quality(100.0, [120.0, 130.0, 110.0], n_clusters=2)
     >>> round(found.optimum_at_least, 3), round(found.ratio, 1)
-    (2.046, 48.9)
+    (2.047, 48.8)
     """
     if not 0 < delta < 1:
         raise ValueError(f"delta must lie between 0 and 1, not {delta}")
