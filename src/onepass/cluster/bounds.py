@@ -20,6 +20,8 @@ from onepass.cluster.distance import Targets, squared_distance
 from onepass.cluster.points import Labels
 from onepass.rows import Floats
 
+FEW = 32  # centres up to which their float32 products cost less than one float64 distance
+
 
 class State(NamedTuple):
     """What is known of each row: its centre, and the two bounds in the type of the data."""
@@ -58,8 +60,8 @@ def steps(before: Targets, after: Targets) -> Floats:
 def drift_of_all(own: Floats) -> Drift:
     """Every other centre counts, and nothing is known of the distances between them.
 
-    Measuring a row's own distance is dear here. A bound that was tight one step ago is at most two steps off now:
-    where that cannot close the row, it is not tried.
+    Measuring a row's own distance is dear here: against a FEW centres the whole product costs less. Otherwise, a bound
+    that was tight one step ago is at most two steps off now, and where that cannot close the row it is not tried.
     """
     others = np.full(own.size, own.max())
     if own.size > 1:
@@ -67,7 +69,7 @@ def drift_of_all(own: Floats) -> Drift:
         others[farthest] = np.delete(own, farthest).max()
     else:
         others[:] = 0
-    return Drift(own, others, np.full(own.size, np.inf), np.zeros(own.size), 2 * own)
+    return Drift(own, others, np.full(own.size, np.inf), np.zeros(own.size), 2 * own * (own.size > FEW))
 
 
 @jit

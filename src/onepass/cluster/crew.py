@@ -53,9 +53,26 @@ def crew(threads: int | None) -> Iterator[Crew]:
     if count == 1:
         yield Crew(1, lambda function, items: [function(item) for item in items])
         return
-    pool = ThreadPoolExecutor(count, thread_name_prefix="onepass-cluster")
+    pool = ThreadPoolExecutor(count - 1, thread_name_prefix="onepass-cluster")
+
+    def each(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """Every thread, this one too, takes the next item until none is left."""
+        given = list(items)
+        results: list[Any] = [None] * len(given)
+        queue = iter(range(len(given)))
+
+        def work() -> None:
+            for at in queue:
+                results[at] = function(given[at])
+
+        helpers = [pool.submit(work) for _ in range(min(count, len(given)) - 1)]
+        work()
+        for helper in helpers:
+            helper.result()
+        return results
+
     try:
-        yield Crew(count, lambda function, items: list(pool.map(function, items)))
+        yield Crew(count, each)
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -154,7 +154,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return -float(np.sum(weights * assign(rows, self.cluster_centers_, self.threads)[1]))
 
     def _validated(self, X: Any, reset: bool) -> Any:
-        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        # as_points looks for NaN and infinity itself, in the same reading that finds the largest value
+        kinds = [np.float64, np.float32]
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=kinds, order="C", ensure_all_finite=False)
 
     def _points(self, X: Any) -> AnyRows:
         return in_type(as_points(self._validated(X, reset=False)), self.cluster_centers_)

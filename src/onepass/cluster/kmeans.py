@@ -53,8 +53,9 @@ class Assignment:
         if isinstance(rows, Dense) and width <= NARROW and k <= CROWD:
             self.search: Outward | Products = Outward(rows)
         else:
-            self.search = Products(rows, width, centres.mean(axis=0, dtype=np.float64).astype(centres.dtype))
+            self.search = Products(rows, width, centres.mean(axis=0, dtype=np.float64).astype(centres.dtype), crew)
         self.spans = crew.spans(height(rows), self.search.cost(k))
+        self.todo = np.empty(height(rows), dtype=np.int64)
 
     def follow(self, centres: npt.NDArray[Any]) -> Labels:
         """The labels for these centres. (The array is written anew at the next call.)"""
@@ -63,7 +64,7 @@ class Assignment:
         self.centres = after
 
         def over(span: Span) -> None:
-            todo = np.empty(span.last - span.first, dtype=np.int64)
+            todo = self.todo[span.first : span.last]
             count = screen(self.rows, after, drift, self.slack, self.state, span, todo)
             self.search.resolve(after, self.state, todo[:count])
 
@@ -133,19 +134,20 @@ def lloyd(
     with crew(threads) as workers, one_blas_thread(rows):
         means = Means(rows, weights, k, width)
         assignment = Assignment(rows, centres, workers)
-        middle, spread = _spread(rows, weights, width, workers)
-        enough = tol * spread / (float(weights.sum()) * width)
         history: list[float] = []
+        middle, spread = np.zeros(width), 0.0
         iteration = 0
         for iteration in range(1, max_iter + 1):
             moved = means.follow(assignment.follow(centres), workers)
             before, centres = centres, means.centres(centres)
+            if iteration == 1:
+                middle, spread = _spread(means, workers)
             history.append(max(spread - _between(means, middle), 0.0))
             centres = _restart(assignment, means, centres)
             shift = float(np.sum((centres.astype(np.float64) - before) ** 2))
             if callback is not None:
                 callback(iteration, history[-1], shift)
-            if moved == 0 or shift <= enough:
+            if moved == 0 or shift <= tol * spread / (means.mass.sum() * width):
                 break
         means.follow(assignment.state.labels, workers, afresh=True)
         if means.members.all():
@@ -164,19 +166,16 @@ def one_blas_thread(rows: AnyRows) -> AbstractContextManager[Any]:
     return threadpool_limits(limits=1, user_api="blas")  # type: ignore[no-any-return]
 
 
-def _spread(rows: AnyRows, weights: Floats, width: int, workers: Crew) -> tuple[Floats, float]:
+def _spread(means: Means, workers: Crew) -> tuple[Floats, float]:
     """The weighted mean m of all rows, and Σ w ‖x − m‖²."""
-    whole = Means(rows, weights, 1, width)
-    whole.follow(np.zeros(weights.size, dtype=np.int32), workers)
-    middle = whole.sums[0] / whole.mass[0]
-    distances = np.empty(weights.size)
-    origin = targets(middle[None])
-    labels = np.zeros(weights.size, dtype=np.int32)
+    n, width = means.weights.size, means.sums.shape[1]
+    middle = means.sums.sum(axis=0) / means.mass.sum()
+    distances, labels, centre = np.empty(n), np.zeros(n, dtype=np.int32), targets(middle[None])
     workers.each(
-        lambda span: own_distances(rows, origin, labels, span.first, distances[span.first : span.last]),
-        workers.spans(weights.size, width),
+        lambda span: own_distances(means.rows, centre, labels, span.first, distances[span.first : span.last]),
+        workers.spans(n, width),
     )
-    return middle, float(np.sum(weights * distances))
+    return middle, float(np.sum(means.weights * distances))
 
 
 def _between(means: Means, middle: Floats) -> float:

@@ -39,7 +39,7 @@ class Means:
         self.moves += count
         if afresh or 2 * count >= labels.size or self.moves >= labels.size:
             self.sums[:], self.mass[:], self.members[:], self.moves = 0, 0, 0, 0
-            self.labels = np.full_like(self.labels, -1)
+            self.labels[:] = -1
             moved = np.arange(labels.size)
         cost = moved.size * self.sums.shape[1]
         shares = crew.threads if cost > WORTH_SHARING else 1
@@ -48,7 +48,7 @@ class Means:
                 self._transfer(labels, part, 1, 0)
             else:
                 crew.each(partial(self._transfer, labels, part, shares), range(shares))
-        self.labels = labels.copy()
+        self.labels[moved] = labels[moved]
         empty = self.members == 0
         self.sums[empty], self.mass[empty] = 0, 0
         return count

@@ -20,7 +20,7 @@ from onepass.cluster.lanes import keep_two
 from onepass.cluster.points import height
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
 
-PANEL = 512  # rows in one product: their scores for 100 centres stay in the second-level cache
+PANEL = 256  # rows in one product: with 784 columns they stay in the second-level cache
 
 
 class Frame(NamedTuple):
@@ -35,7 +35,7 @@ class Frame(NamedTuple):
 class Products:
     """How open rows find their centre: scores of a panel of rows against all centres at once."""
 
-    def __init__(self, rows: AnyRows, width: int, origin: npt.NDArray[Any]):
+    def __init__(self, rows: AnyRows, width: int, origin: npt.NDArray[Any], crew: Crew):
         self.rows, self.width = rows, width
         self.origin = np.zeros_like(origin) if isinstance(rows, Rows) else origin
         kind = np.float64 if isinstance(rows, Rows) else rows.values.dtype
@@ -43,7 +43,11 @@ class Products:
         self.margin: float = slack(kind, width).relative
         n = height(rows)
         self.radii = np.empty(n)
-        own_distances(rows, targets(self.origin[None]), np.zeros(n, dtype=np.int32), 0, self.radii)
+        seen_from, labels = targets(self.origin[None]), np.zeros(n, dtype=np.int32)
+        crew.each(
+            lambda span: own_distances(rows, seen_from, labels, span.first, self.radii[span.first : span.last]),
+            crew.spans(n, width),
+        )
         np.sqrt(self.radii, out=self.radii)
 
     def cost(self, k: int) -> float:
