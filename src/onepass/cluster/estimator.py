@@ -120,9 +120,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         give the same bits. Until n_clusters rows have come there is no model yet.
         """
         first = not hasattr(self, "n_features_in_")
-        X = self._validated(X, reset=first)
-        weights = as_weights(sample_weight, X.shape[0])
-        check(self.init, self.max_iter, self.tol, self.delta)
+        try:
+            X = self._validated(X, reset=first)
+            rows, weights = as_points(X), as_weights(sample_weight, X.shape[0])
+            check(self.init, self.max_iter, self.tol, self.delta)
+        except ValueError:
+            if first and hasattr(self, "n_features_in_"):
+                del self.n_features_in_  # a rejected first batch leaves no trace
+            raise
         stream = getattr(self, "_stream", None)
         if stream is None:
             start = Clusters(self.cluster_centers_, self._mass) if hasattr(self, "cluster_centers_") else None
@@ -132,7 +137,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         clusters = stream.clusters(self.threads)
         if clusters is not None:
             self.cluster_centers_ = clusters.centres
-            self.labels_, distances = assign(in_type(as_points(X), clusters.centres), clusters.centres, self.threads)
+            self.labels_, distances = assign(in_type(rows, clusters.centres), clusters.centres, self.threads)
             self.inertia_ = float(np.sum(weights * distances))
         return self
 
