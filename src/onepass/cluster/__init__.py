@@ -1,1 +1,33 @@
-"""cluster"""
+"""Clustering: k-means and k-means++, exact, fast, the same bits on any number of threads.
+
+points     checked rows and weights             distance   the distance that decides
+bounds     which rows need no look              outward    open rows, few columns
+products   open rows, many columns or sparse    means      sums of the clusters
+kmeans     Lloyd's iteration                    seeding    where it starts
+quality    how far from optimal, at most        streams    mini-batches and coresets
+estimator  KMeans, for scikit-learn
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOME = {
+    "Coreset": "streams",
+    "KMeans": "estimator",
+    "Quality": "optimum",
+    "kmeans_plusplus": "seeding",
+    "quality": "optimum",
+}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'onepass.cluster' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"onepass.cluster.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,186 @@
+"""KMeans, the scikit-learn face of this room."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from onepass.cluster.kmeans import Callback, all_distances, assign
+from onepass.cluster.means import masses
+from onepass.cluster.points import as_count, as_points, as_weights, height, in_type
+from onepass.cluster.run import check, kmeans
+from onepass.cluster.streams import Clusters, MiniBatches
+from onepass.rows import AnyRows
+
+
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """k-means: Lloyd's iteration, exactly, from k-means++ seeds.
+
+    Parameters
+    ----------
+    n_clusters : how many clusters.
+    init : "k-means++" (plain, with its guarantee), "greedy-k-means++", "local-search++", "k-means||", "random" (see
+        `kmeans_plusplus`), an array of centres, or a callable (X, n_clusters, random_state) → centres.
+    n_init : how many seedings, of which the best result is kept; "auto" is 1, but 10 for "random" and callables.
+    max_iter, tol : stop after so many iterations, or when the centres' squared shift falls to tol times the mean
+        variance of the columns; tol=0 goes on until no label changes.
+    delta : the statement of quality holds with probability 1 − delta.
+    batch_size : rows that `partial_fit` learns from at a time.
+    threads : None for all cores. The result is the same, bit for bit, for any number.
+    verbose : 1 prints a line for each iteration.
+    callback : called after each iteration with (iteration, inertia, squared shift).
+    random_state : seed, RandomState or None.
+
+    Attributes
+    ----------
+    cluster_centers_, labels_, inertia_, n_iter_ : as in scikit-learn; the inertia is summed anew from the labels.
+    history_ : the inertia of each iteration's clusters about their means.
+    potentials_ : the potential of each seeding (all n_init of them).
+    quality_ : a `Quality`, how far from the optimum the inertia can be; None unless init is "k-means++" or
+        "local-search++", to which the theorem applies.
+
+    A cluster that loses its last row starts again at the row farthest from its centre. With fewer distinct rows than
+    clusters the surplus clusters stay empty, and a ConvergenceWarning says so.
+
+    >>> points = [[0.0, 0.0], [0.0, 2.0], [10.0, 0.0], [10.0, 2.0]]
+    >>> model = KMeans(n_clusters=2, n_init=5, random_state=0).fit(points)
+    >>> sorted(model.cluster_centers_.tolist()), model.inertia_
+    ([[0.0, 1.0], [10.0, 1.0]], 4.0)
+    >>> model.predict([[9.0, 1.0]]) == model.labels_[3]
+    array([ True])
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        delta: float = 0.05,
+        batch_size: int = 1024,
+        threads: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+        random_state: Any = None,
+    ):
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.delta = delta
+        self.batch_size = batch_size
+        self.threads = threads
+        self.verbose = verbose
+        self.callback = callback
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
+        """Clusters the rows of X, each counted sample_weight times."""
+        X = self._validated(X, reset=True)
+        result = kmeans(
+            X,
+            self.n_clusters,
+            sample_weight=sample_weight,
+            init=self.init,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            delta=self.delta,
+            threads=self.threads,
+            callback=self._report,
+            random_state=self._number(),
+        )
+        found = np.unique(result.labels).size
+        if found < self.n_clusters:
+            warnings.warn(
+                f"{found} distinct clusters found, fewer than n_clusters={self.n_clusters}: X may hold duplicate rows",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.cluster_centers_, self.labels_, self.inertia_, self.n_iter_ = result[:4]
+        self.history_, self.potentials_, self.quality_ = result[4:]
+        self._stream: MiniBatches | None = None
+        self._mass = masses(self.labels_, as_weights(sample_weight, X.shape[0]), self.n_clusters)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
+        """Goes on with more rows of a stream, in bounded memory; after `fit`, from the fitted centres.
+
+        Rows are learned from in batches of batch_size counted from the first row ever fed, so pieces of any length
+        give the same bits. Until n_clusters rows have come there is no model yet.
+        """
+        first = not hasattr(self, "n_features_in_")
+        try:
+            X = self._validated(X, reset=first)
+            rows, weights = as_points(X), as_weights(sample_weight, X.shape[0])
+            check(self.init, self.max_iter, self.tol, self.delta)
+        except ValueError:
+            if first and hasattr(self, "n_features_in_"):
+                del self.n_features_in_  # a rejected first batch leaves no trace
+            raise
+        stream = getattr(self, "_stream", None)
+        if stream is None:
+            start = Clusters(self.cluster_centers_, self._mass) if hasattr(self, "cluster_centers_") else None
+            stream = MiniBatches(as_count(self.n_clusters, self.n_clusters), self.batch_size, self._number(), start)
+        stream.feed(X, weights, self.threads)
+        self._stream = stream
+        clusters = stream.clusters(self.threads)
+        if clusters is not None:
+            self.cluster_centers_ = clusters.centres
+            self.labels_, distances = assign(in_type(rows, clusters.centres), clusters.centres, self.threads)
+            self.inertia_ = float(np.sum(weights * distances))
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[np.int32]:
+        """The nearest centre of each row."""
+        check_is_fitted(self, "cluster_centers_")
+        return assign(self._points(X), self.cluster_centers_, self.threads)[0]
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """The distance of each row to every centre."""
+        check_is_fitted(self, "cluster_centers_")
+        return all_distances(self._points(X), self.cluster_centers_, self.threads)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the inertia of X about the fitted centres."""
+        check_is_fitted(self, "cluster_centers_")
+        rows = self._points(X)
+        weights = as_weights(sample_weight, height(rows))
+        return -float(np.sum(weights * assign(rows, self.cluster_centers_, self.threads)[1]))
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        # as_points looks for NaN and infinity itself, in the same reading that finds the largest value
+        kinds = [np.float64, np.float32]
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=kinds, order="C", ensure_all_finite=False)
+
+    def _points(self, X: Any) -> AnyRows:
+        return in_type(as_points(self._validated(X, reset=False)), self.cluster_centers_)
+
+    def _number(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _report(self, iteration: int, inertia: float, shift: float) -> None:
+        if self.verbose:
+            print(f"iteration {iteration}: inertia {inertia:.6g}, shift {shift:.3g}")
+        if self.callback is not None:
+            self.callback(iteration, inertia, shift)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.cluster_centers_.shape[0])

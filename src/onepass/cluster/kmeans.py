@@ -1,0 +1,213 @@
+"""Lloyd's iteration, exactly, without looking at most of the distances.
+
+    repeat:  every row goes to its nearest centre;  every centre goes to the mean of its rows
+
+See wang-lecture10, Algorithm 3. The labels are those of the plain loop over D (see `distance`), for any shape, any
+shortcut and any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from onepass._jit import jit
+from onepass.cluster.bounds import screen, steps, unknown
+from onepass.cluster.crew import Crew, Span, crew
+from onepass.cluster.distance import every_distance, own_distances, slack, squared_distance, targets
+from onepass.cluster.means import Means
+from onepass.cluster.outward import Outward
+from onepass.cluster.points import Labels, height, take
+from onepass.cluster.products import Products
+from onepass.rows import AnyRows, Dense, Floats
+
+NARROW = 32  # columns up to which looking outward beats a matrix product
+CROWD = 4096  # centres up to which all distances between centres are worth their memory
+
+Callback = Callable[[int, float, float], None]  # iteration, inertia, squared shift of the centres
+
+
+class Fit(NamedTuple):
+    """What Lloyd's iteration came to."""
+
+    centres: npt.NDArray[Any]
+    labels: Labels
+    inertia: float
+    iterations: int
+    history: list[float]  # inertia of each iteration's labels about their means
+
+
+class Assignment:
+    """Nearest centres of the rows, kept up while the centres move."""
+
+    def __init__(self, rows: AnyRows, centres: npt.NDArray[Any], crew: Crew):
+        k, width = centres.shape
+        self.rows, self.crew = rows, crew
+        self.state = unknown(height(rows), rows.values.dtype)
+        self.centres = targets(centres)
+        self.slack = slack(rows.values.dtype, width)
+        if isinstance(rows, Dense) and width <= NARROW and k <= CROWD:
+            self.search: Outward | Products = Outward(rows)
+        else:
+            self.search = Products(rows, width, centres.mean(axis=0, dtype=np.float64).astype(centres.dtype), crew)
+        self.spans = crew.spans(height(rows), self.search.cost(k))
+        self.todo = np.empty(height(rows), dtype=np.int64)
+
+    def follow(self, centres: npt.NDArray[Any]) -> Labels:
+        """The labels for these centres. (The array is written anew at the next call.)"""
+        after = targets(centres)
+        drift = self.search.prepare(steps(self.centres, after), after, self.crew)
+        self.centres = after
+
+        def over(span: Span) -> None:
+            todo = self.todo[span.first : span.last]
+            count = screen(self.rows, after, drift, self.slack, self.state, span, todo)
+            self.search.resolve(after, self.state, todo[:count])
+
+        self.crew.each(over, self.spans)
+        return self.state.labels
+
+    def distances(self) -> Floats:
+        """D of every row to its own centre."""
+        out = np.empty(height(self.rows))
+        self.crew.each(
+            lambda span: own_distances(
+                self.rows, self.centres, self.state.labels, span.first, out[span.first : span.last]
+            ),
+            self.spans,
+        )
+        return out
+
+
+def assign(rows: AnyRows, centres: npt.NDArray[Any], threads: int | None = None) -> tuple[Labels, Floats]:
+    """The nearest centre of every row and the squared distance to it.
+
+    >>> from onepass.cluster.points import as_points
+    >>> labels, distances = assign(as_points([[0.0], [3.0], [10.0]]), np.array([[0.0], [9.0]]))
+    >>> labels, distances
+    (array([0, 0, 1], dtype=int32), array([0., 9., 1.]))
+    """
+    with crew(threads) as workers, one_blas_thread(rows):
+        assignment = Assignment(rows, centres, workers)
+        return assignment.follow(centres), assignment.distances()
+
+
+def all_distances(rows: AnyRows, centres: npt.NDArray[Any], threads: int | None = None) -> npt.NDArray[Any]:
+    """d(x, c) of every row to every centre, in the type of the centres.
+
+    >>> from onepass.cluster.points import as_points
+    >>> all_distances(as_points([[3.0, 4.0]]), np.array([[0.0, 0.0], [3.0, 0.0]]))
+    array([[5., 4.]])
+    """
+    out = np.empty((height(rows), centres.shape[0]), dtype=centres.dtype)
+    against = targets(centres)
+    with crew(threads) as workers:
+        spans = workers.spans(height(rows), centres.size)
+        workers.each(lambda span: every_distance(rows, against, span, out), spans)
+    return out
+
+
+def lloyd(
+    rows: AnyRows,
+    centres: npt.NDArray[Any],
+    weights: Floats,
+    *,
+    max_iter: int = 300,
+    tol: float = 0.0,
+    threads: int | None = None,
+    callback: Callback | None = None,
+) -> Fit:
+    """From these centres until no label changes, the centres' squared shift is at most tol·variance, or max_iter.
+
+    A cluster that loses its last row starts again at the row farthest from its own centre (see `_restart`).
+
+    >>> from onepass.cluster.points import as_points
+    >>> fit = lloyd(as_points([[0.0], [2.0], [10.0], [14.0]]), np.array([[0.0], [2.0]]), np.ones(4))
+    >>> fit.centres.ravel(), fit.inertia, fit.iterations
+    (array([ 1., 12.]), 10.0, 3)
+    """
+    k, width = centres.shape
+    with crew(threads) as workers, one_blas_thread(rows):
+        means = Means(rows, weights, k, width)
+        assignment = Assignment(rows, centres, workers)
+        history: list[float] = []
+        middle, spread = np.zeros(width), 0.0
+        iteration = 0
+        for iteration in range(1, max_iter + 1):
+            moved = means.follow(assignment.follow(centres), workers)
+            before, centres = centres, means.centres(centres)
+            if iteration == 1:
+                middle, spread = _spread(means, workers)
+            history.append(max(spread - _between(means, middle), 0.0))
+            centres = _restart(assignment, means, centres)
+            shift = float(np.sum((centres.astype(np.float64) - before) ** 2))
+            if callback is not None:
+                callback(iteration, history[-1], shift)
+            if moved == 0 or shift <= tol * spread / (means.mass.sum() * width):
+                break
+        means.follow(assignment.state.labels, workers, afresh=True)
+        if means.members.all():
+            centres = means.centres(centres)
+        labels = assignment.follow(centres)
+        inertia = float(np.sum(weights * assignment.distances()))
+        return Fit(centres, labels.copy(), inertia, iteration, history)
+
+
+def one_blas_thread(rows: AnyRows) -> AbstractContextManager[Any]:
+    """Each of our threads multiplies its own panels; a BLAS that also took all cores would only get in the way."""
+    if not isinstance(rows, Dense) or rows.values.shape[1] <= NARROW:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1, user_api="blas")  # type: ignore[no-any-return]
+
+
+def _spread(means: Means, workers: Crew) -> tuple[Floats, float]:
+    """The weighted mean m of all rows, and Σ w ‖x − m‖²."""
+    n, width = means.weights.size, means.sums.shape[1]
+    middle = means.sums.sum(axis=0) / means.mass.sum()
+    distances, labels, centre = np.empty(n), np.zeros(n, dtype=np.int32), targets(middle[None])
+    workers.each(
+        lambda span: own_distances(means.rows, centre, labels, span.first, distances[span.first : span.last]),
+        workers.spans(n, width),
+    )
+    return middle, float(np.sum(means.weights * distances))
+
+
+def _between(means: Means, middle: Floats) -> float:
+    """Σ_c mass_c ‖mean_c − m‖²: what the clusters explain; the rest of the spread is inertia."""
+    offset = means.sums / np.where(means.members > 0, means.mass, 1)[:, None] - middle
+    return float(np.sum(means.mass * np.einsum("cf,cf->c", offset, offset)))
+
+
+def _restart(assignment: Assignment, means: Means, centres: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Each empty cluster, in order, starts again at the row farthest from its nearest centre (the first such row).
+
+    Rows of weight 0 are not chosen; where all distances are 0 (fewer distinct rows than clusters) it stays. Other
+    centres do not move, so the inertia can only fall.
+    """
+    empty = np.flatnonzero(means.members == 0)
+    if empty.size == 0:
+        return centres
+    rows, labels = assignment.rows, means.labels
+    distances = np.empty(labels.size)
+    own_distances(rows, targets(centres), labels, 0, distances)
+    distances[means.weights == 0] = 0
+    centres = centres.copy()
+    for c in empty:
+        far = int(distances.argmax())
+        if distances[far] == 0:
+            break
+        centres[c] = take(rows, np.array([far]), centres.shape[1])[0]
+        _nearer(rows, targets(centres[c : c + 1]), distances)
+    return centres
+
+
+@jit
+def _nearer(rows, centre, distances) -> Any:  # type: ignore[no-untyped-def]
+    for i in range(np.uint64(distances.size)):
+        distances[i] = min(distances[i], squared_distance(rows, i, centre, np.uint64(0)))

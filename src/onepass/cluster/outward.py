@@ -1,0 +1,175 @@
+"""Few columns: open rows that share a centre look outward from it together.
+
+Rows are taken LANES at a time into a transposed tile, so that one centre is measured against all of them with full
+vector registers. If c lies farther than 2·upper from the rows' centre a, then d(x, c) ≥ d(a, c) − d(x, a) > d(x, a):
+such centres are passed over, and the nearest of them still gives a lower bound. See newling2016 (J. Newling,
+F. Fleuret, *Fast k-means with accurate bounds*, ICML 2016, the exponion).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onepass._jit import jit
+from onepass.cluster.bounds import Drift, State
+from onepass.cluster.crew import Crew
+from onepass.cluster.distance import Slack, Targets, nearest, slack, squared_distance
+from onepass.cluster.lanes import LANES, keep_two, score_pair
+from onepass.rows import Dense, Floats, Ints
+
+AROUND = 2.0  # a centre's surroundings reach to so many times the distance of its nearest neighbour
+EXTRA = 0.5  # so many half gaps farther than needed for the label, for the sake of the lower bound
+SHELLS = 16  # steps of distance by which open rows are sorted, so that rows of a tile look equally far
+
+
+class Outward:
+    """How open rows find their centre: tiles of rows, looking outward."""
+
+    def __init__(self, rows: Dense):
+        self.rows = rows
+        self.slack: Slack = slack(rows.values.dtype, rows.values.shape[1])
+        self.gaps: Floats = np.empty((0, 0))
+
+    def cost(self, k: int) -> float:
+        """Elementary steps for a row, at worst."""
+        return float(k * self.rows.values.shape[1] / 4)
+
+    def prepare(self, own: Floats, centres: Targets, crew: Crew) -> Drift:
+        """Measures the centres among themselves, and so the drift around each of them."""
+        k = centres.norms.size
+        self.gaps = np.empty((k, k))
+        drift = Drift(own, np.empty(k), np.empty(k), np.empty(k), np.full(k, np.inf))
+        crew.each(
+            lambda span: _around(Dense(centres.values), centres, self.slack, drift, self.gaps, span),
+            crew.spans(k, k * self.rows.values.shape[1]),
+        )
+        self.half = drift.half
+        return drift
+
+    def resolve(self, centres: Targets, state: State, todo: Ints) -> None:
+        """The centre of every open row, with new bounds."""
+        _look_outward(self.rows, centres, (self.gaps, self.half), self.slack, state, todo)
+
+
+@jit
+def _around(rows, centres, slack, drift, gaps, span) -> Any:  # type: ignore[no-untyped-def]
+    """gaps[a, c] ≤ d(a, c), and the drift of what lies around a, for the centres a of the span."""
+    k = np.uint64(centres.norms.size)
+    for a in range(np.uint64(span.first), np.uint64(span.last)):
+        nearby = np.inf
+        for c in range(k):
+            gaps[a, c] = np.sqrt(squared_distance(rows, a, centres, c)) * (1.0 - slack.step)
+            if c != a:
+                nearby = min(nearby, gaps[a, c])
+        others, beyond = 0.0, np.inf
+        for c in range(k):
+            if gaps[a, c] > AROUND * nearby:
+                beyond = min(beyond, gaps[a, c])
+            elif c != a:
+                others = max(others, drift.own[c])
+        drift.half[a], drift.others[a], drift.beyond[a] = 0.5 * nearby, others, beyond
+
+
+@jit
+def _by_centre(state, todo, k) -> Any:  # type: ignore[no-untyped-def]
+    """The open rows by centre and, roughly, by distance from it (a counting sort); where each centre's begin."""
+    labels, upper = state.labels, state.upper
+    reach = np.zeros(k)
+    for i in todo:
+        reach[labels[i]] = max(reach[labels[i]], np.float64(upper[i]))
+    key = np.empty(todo.size, dtype=np.int64)
+    start = np.zeros(k * SHELLS + 1, dtype=np.int64)
+    for j in range(todo.size):
+        i = todo[j]
+        key[j] = labels[i] * SHELLS + min(int(upper[i] / reach[labels[i]] * SHELLS), SHELLS - 1)
+        start[key[j] + 1] += 1
+    for c in range(k * SHELLS):
+        start[c + 1] += start[c]
+    order = np.empty_like(todo)
+    place = start.copy()
+    for j in range(todo.size):
+        order[place[key[j]]] = todo[j]
+        place[key[j]] += 1
+    return order, start[::SHELLS]
+
+
+@jit
+def _look_outward(rows, centres, around, slack, state, todo) -> Any:  # type: ignore[no-untyped-def]
+    gaps, half = around
+    k, width = centres.norms.size, rows.values.shape[1]
+    padded = (width + 3) // 4 * 4
+    dtype = rows.values.dtype
+    tile, acc = np.zeros((padded, LANES), dtype=dtype), np.empty((2, LANES), dtype=dtype)
+    first, second, which = np.empty(LANES, dtype=dtype), np.empty(LANES, dtype=dtype), np.empty(LANES, dtype=np.int32)
+    away, half_norms = np.zeros((k + 1, padded), dtype=dtype), np.empty(k + 1, dtype=dtype)
+    near = np.empty(k + 1, dtype=np.int32)
+    order, start = _by_centre(state, todo, k)
+    for a in range(k):
+        for begin in range(start[a], start[a + 1], LANES):
+            members = order[begin : min(begin + LANES, start[a + 1])]
+            reach = 0.0
+            for l in range(members.size):
+                i = members[l]
+                reach = max(reach, np.float64(state.upper[i]))
+                for f in range(width):
+                    tile[f, l] = rows.values[i, f] - centres.values[a, f]
+            horizon = _choose(centres, gaps, a, 2.0 * reach + EXTRA * half[a], near, away, half_norms)
+            first[:] = slack.far
+            second[:] = slack.far
+            which[:] = a
+            half_norms[horizon[0]] = slack.far
+            for j in range(0, horizon[0], 2):
+                score_pair(tile, away[j : j + 2], half_norms[j : j + 2], acc)
+                keep_two(acc, near[j], near[j + 1], first, second, which)
+            _settle(rows, centres, slack, state, members, (first, second, which), horizon)
+
+
+@jit
+def _choose(centres, gaps, a, limit, near, away, half_norms) -> Any:  # type: ignore[no-untyped-def]
+    """Lists the centres within the limit of a, as seen from a.
+
+    Returns their number, the farthest of them, and the nearest of the others. A place more is filled with a centre that
+    no row can be near, to make pairs.
+    """
+    count, farthest, outside = 0, 0.0, np.inf
+    for c in range(centres.norms.size):
+        if gaps[a, c] > limit:
+            outside = min(outside, gaps[a, c])
+            continue
+        farthest = max(farthest, gaps[a, c])
+        norm = 0.0
+        for f in range(centres.values.shape[1]):
+            away[count, f] = centres.values[c, f] - centres.values[a, f]
+            norm += np.float64(away[count, f]) * np.float64(away[count, f])
+        near[count], half_norms[count] = c, 0.5 * norm
+        count += 1
+    away[count, :] = 0
+    near[count] = a
+    return count, farthest, outside
+
+
+@jit
+def _settle(rows, centres, slack, state, members, found, horizon) -> Any:  # type: ignore[no-untyped-def]
+    """Writes each member's centre and bounds; where two centres lie within rounding of each other, D decides.
+
+    With r = d(x, a) and g the farthest centre looked at, a score is off by less than relative·(r + g)²/2.
+    """
+    labels, upper, lower = state
+    first, second, which = found
+    _, farthest, outside = horizon
+    for l in range(np.uint64(members.size)):
+        i = np.uint64(members[l])
+        r = np.float64(upper[i])
+        margin = slack.relative * (r + farthest) * (r + farthest) + slack.absolute
+        label, least, runner_up = which[l], 2.0 * np.float64(first[l]), 2.0 * np.float64(second[l])
+        if runner_up - least <= 2.0 * margin:
+            label = nearest(rows, i, centres)
+            runner_up = least
+        inside = np.sqrt(max(r * r * (1.0 - 4.0 * slack.step) + runner_up - margin, 0.0))
+        lower[i] = max(min(inside, outside - r), 0.0) * (1.0 - slack.step)
+        if label != labels[i]:
+            labels[i] = label
+            distance = squared_distance(rows, i, centres, np.uint64(label))
+            upper[i] = np.sqrt(distance + slack.absolute) * (1.0 + slack.step)

@@ -1,0 +1,104 @@
+"""k-means from beginning to end: seed, iterate, keep the best, say how good it is."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from onepass.cluster.kmeans import Callback, Fit, lloyd
+from onepass.cluster.optimum import Quality, quality
+from onepass.cluster.points import Labels, as_count, as_points, as_weights, height
+from onepass.cluster.seeding import METHODS, seed
+from onepass.rows import AnyRows
+
+PROVED = ("k-means++", "local-search++")  # seedings with E φ ≤ 8(ln k + 2)·φ_OPT
+
+
+class Result(NamedTuple):
+    """The best of the runs, the potential of every seeding, and the statement of quality (where PROVED)."""
+
+    centres: npt.NDArray[Any]
+    labels: Labels
+    inertia: float
+    iterations: int
+    history: list[float]
+    potentials: list[float]
+    quality: Quality | None
+
+
+def kmeans(
+    X: Any,
+    n_clusters: int,
+    *,
+    sample_weight: Any = None,
+    init: Any = "k-means++",
+    n_init: int | str = "auto",
+    max_iter: int = 300,
+    tol: float = 1e-4,
+    delta: float = 0.05,
+    threads: int | None = None,
+    callback: Callback | None = None,
+    random_state: int | np.random.SeedSequence = 0,
+) -> Result:
+    """Clusters the rows of X; the parameters are those of `KMeans`.
+
+    >>> kmeans([[0.0], [2.0], [10.0], [12.0]], 2, n_init=3).inertia
+    4.0
+    """
+    rows = as_points(X)
+    weights = as_weights(sample_weight, height(rows))
+    k, width = as_count(n_clusters, height(rows)), int(np.shape(X)[1])
+    check(init, max_iter, tol, delta)
+    sequence = (
+        random_state if isinstance(random_state, np.random.SeedSequence) else np.random.SeedSequence(random_state)
+    )
+    potentials: list[float] = []
+    best: Fit | None = None
+    for own in sequence.spawn(runs(init, n_init)):
+        if isinstance(init, str):
+            seeding = seed(rows, width, k, weights, method=init, random_state=own, threads=threads)
+            start = seeding.centres
+            potentials.append(seeding.potential)
+        else:
+            start = _given(
+                init(X, k, random_state=int(own.generate_state(1)[0])) if callable(init) else init, rows, k, width
+            )
+        fit = lloyd(rows, start, weights, max_iter=max_iter, tol=tol, threads=threads, callback=callback)
+        if best is None or fit.inertia < best.inertia:
+            best = fit
+    assert best is not None
+    proved = isinstance(init, str) and init in PROVED
+    return Result(*best, potentials, quality(best.inertia, potentials, k, delta) if proved else None)
+
+
+def check(init: Any, max_iter: Any, tol: Any, delta: Any) -> None:
+    """Raises ValueError, naming the parameter, before anything is computed."""
+    if not isinstance(max_iter, (int, np.integer)) or max_iter < 1:
+        raise ValueError(f"max_iter must be a positive integer, not {max_iter!r}")
+    if not tol >= 0:
+        raise ValueError(f"tol must not be negative, but is {tol!r}")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must lie between 0 and 1, not {delta!r}")
+    if isinstance(init, str) and init not in METHODS:
+        raise ValueError(f"init must be one of {', '.join(METHODS)}, an array or a callable, not {init!r}")
+
+
+def runs(init: Any, n_init: Any) -> int:
+    """How many seedings: "auto" is 1, but 10 where they are left to chance; given centres need only one."""
+    if n_init != "auto" and (not isinstance(n_init, (int, np.integer)) or n_init < 1):
+        raise ValueError(f"n_init must be 'auto' or a positive integer, not {n_init!r}")
+    if not isinstance(init, str) and not callable(init):
+        return 1
+    by_chance = callable(init) or init == "random"
+    return (10 if by_chance else 1) if n_init == "auto" else int(n_init)
+
+
+def _given(init: Any, rows: AnyRows, k: int, width: int) -> npt.NDArray[Any]:
+    centres = np.array(init, dtype=rows.values.dtype, order="C")
+    if centres.shape != (k, width):
+        raise ValueError(f"init has shape {centres.shape}, but n_clusters={k} and X has {width} columns")
+    if not np.isfinite(centres).all():
+        raise ValueError("init holds NaN or infinity")
+    return centres

@@ -1,0 +1,185 @@
+"""Streams larger than memory: mini-batches, and a coreset that merges.
+
+Both cut the stream at row numbers of their own, so that feeding it in other pieces changes no bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from onepass.cluster.crew import crew
+from onepass.cluster.kmeans import assign, lloyd
+from onepass.cluster.means import Means, masses
+from onepass.cluster.points import as_points, as_weights, height, in_type
+from onepass.cluster.seeding import Drawing, _plain, seed
+from onepass.errors import DataError
+from onepass.rows import Dense, Floats
+
+
+class Pending:
+    """Rows that wait until there are enough of them."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[Any, Floats]] = []
+        self.count = 0
+
+    def add(self, X: Any, weights: Floats) -> None:
+        self.parts.append((X, weights))
+        self.count += weights.size
+
+    def first(self, size: int) -> tuple[Any, Floats]:
+        """The first `size` rows, which wait no longer."""
+        X, weights = self.all()
+        self.parts, self.count = [(X[size:], weights[size:])], self.count - size
+        return X[:size], weights[:size]
+
+    def all(self) -> tuple[Any, Floats]:
+        """Every row that waits, as one table."""
+        if len(self.parts) > 1:
+            stack = sp.vstack if sp.issparse(self.parts[0][0]) else np.concatenate
+            tables = [X for X, _ in self.parts]
+            self.parts = [(stack(tables), np.concatenate([weights for _, weights in self.parts]))]
+        return self.parts[0]
+
+
+class Clusters(NamedTuple):
+    """Centres and the weight that each has seen."""
+
+    centres: npt.NDArray[Any]
+    mass: Floats
+
+
+class MiniBatches:
+    """k-means over a stream: every `batch_size` rows, each centre goes to the mean of all rows it was ever given.
+
+    See sculley2010 (D. Sculley, *Web-scale k-means clustering*, WWW 2010). Differs: a batch's rows are taken together,
+    and batches are counted from the stream's first row, whatever pieces it comes in. The first batch is seeded and
+    clustered by itself.
+    """
+
+    def __init__(self, n_clusters: int, batch_size: int, random_state: int, start: Clusters | None = None):
+        if batch_size < n_clusters:
+            raise ValueError(f"batch_size={batch_size} must be at least n_clusters={n_clusters}")
+        self.n_clusters, self.batch_size, self.random_state = n_clusters, batch_size, random_state
+        self.pending = Pending()
+        self.settled = start  # after the last whole batch
+
+    def feed(self, X: Any, weights: Floats, threads: int | None) -> None:
+        """Takes the rows in; whole batches are learned from at once, the rest waits."""
+        self.pending.add(X, weights)
+        while self.pending.count >= self.batch_size:
+            self.settled = self._after(*self.pending.first(self.batch_size), threads)
+
+    def clusters(self, threads: int | None) -> Clusters | None:
+        """As if the stream ended here; None while fewer than n_clusters rows have come."""
+        if self.pending.count == 0 or (self.settled is None and self.pending.count < self.n_clusters):
+            return self.settled
+        return self._after(*self.pending.all(), threads)
+
+    def _after(self, X: Any, weights: Floats, threads: int | None) -> Clusters | None:
+        rows = as_points(X)
+        if not weights.any():
+            return self.settled
+        if self.settled is None:
+            start = seed(rows, X.shape[1], self.n_clusters, weights, random_state=self.random_state, threads=threads)
+            fit = lloyd(rows, start.centres, weights, threads=threads)
+            return Clusters(fit.centres, masses(fit.labels, weights, self.n_clusters))
+        centres, mass = self.settled
+        labels, _ = assign(in_type(rows, centres), centres, threads)
+        batch = Means(rows, weights, self.n_clusters, X.shape[1])
+        with crew(threads) as workers:
+            batch.follow(labels, workers)
+        total = mass + batch.mass
+        offset = batch.sums - batch.mass[:, None] * centres
+        moved = centres + offset / np.where(total > 0, total, 1)[:, None]
+        return Clusters(moved.astype(centres.dtype), total)
+
+
+class Coreset:
+    """A small weighted sample that stands for all rows fed so far, in memory for about size·log₂(rows/size) rows.
+
+    Runs of `size` rows are merged two by two; of each pair k-means++ keeps `size` rows, each with the weight of the
+    rows nearest to it (a binary counter of such sets). The total weight is kept. See ackermann2012 (M. Ackermann et
+    al., *StreamKM++*, JEA 2012). A size of 200·k or so serves k clusters.
+
+    >>> coreset = Coreset(size=100)
+    >>> for part in np.array_split(np.arange(4000.0).reshape(-1, 1), 7):
+    ...     coreset = coreset.feed(part)
+    >>> points, weights = coreset.points()
+    >>> float(weights.sum()), len(points) < 700
+    (4000.0, True)
+    """
+
+    def __init__(self, size: int, random_state: int = 0):
+        if size < 1:
+            raise ValueError(f"size must be at least 1, not {size}")
+        self.size, self.random_state = size, random_state
+        self.pending = Pending()
+        self.levels: list[tuple[npt.NDArray[np.float64], Floats] | None] = []
+        self.width: int | None = None
+        self.reductions = 0
+
+    def feed(self, X: Any, sample_weight: Any = None) -> Coreset:
+        """Takes rows in; returns itself."""
+        rows = as_points(X)
+        if not isinstance(rows, Dense):
+            raise DataError("X is sparse: a coreset keeps dense rows; use KMeans.partial_fit, or X.toarray()")
+        weights = as_weights(sample_weight, height(rows))
+        self._expect(rows.values.shape[1])
+        self.pending.add(rows.values.astype(np.float64), weights)
+        while self.pending.count >= self.size:
+            self._carry(0, self.pending.first(self.size))
+        return self
+
+    def merge(self, other: Coreset) -> Coreset:
+        """Takes in all that the other coreset has seen; returns itself. Sizes must agree."""
+        if other.size != self.size:
+            raise ValueError(f"coresets of sizes {self.size} and {other.size} do not merge")
+        if other.width is not None:
+            self._expect(other.width)
+        for level, kept in enumerate(other.levels):
+            if kept is not None:
+                self._carry(level, kept)
+        if other.pending.count:
+            X, weights = other.pending.all()
+            self.feed(X, weights)
+        return self
+
+    def points(self) -> tuple[npt.NDArray[np.float64], Floats]:
+        """The rows kept and their weights, for any weighted algorithm: KMeans(k).fit(rows, sample_weight=weights)."""
+        kept = [pair for pair in self.levels if pair is not None]
+        if self.pending.count:
+            kept.append(self.pending.all())
+        if not kept:
+            raise DataError("the coreset has seen no rows: feed some first")
+        return np.concatenate([X for X, _ in kept]), np.concatenate([weights for _, weights in kept])
+
+    def _expect(self, width: int) -> None:
+        if self.width not in (None, width):
+            raise DataError(f"X has {width} columns, but the coreset has rows of {self.width}")
+        self.width = width
+
+    def _carry(self, level: int, pair: tuple[Any, Floats]) -> None:
+        """Adds one to the binary counter at this level."""
+        self.levels.extend([None] * (level + 1 - len(self.levels)))
+        kept = self.levels[level]
+        if kept is None:
+            self.levels[level] = pair
+            return
+        self.levels[level] = None
+        both = tuple(np.concatenate([a, b]) for a, b in zip(kept, pair, strict=True))
+        self._carry(level + 1, self._reduced(*both))
+
+    def _reduced(self, X: npt.NDArray[np.float64], weights: Floats) -> tuple[npt.NDArray[np.float64], Floats]:
+        if not weights.any():
+            return X[: self.size], weights[: self.size]
+        self.reductions += 1
+        rng = np.random.default_rng([self.random_state, self.reductions])
+        with crew(1) as workers:
+            drawing = Drawing(Dense(X), X.shape[1], weights, rng, workers)
+            chosen = _plain(drawing, min(self.size, len(X)), 1)
+        return X[chosen], masses(drawing.owner, weights, chosen.size)
