@@ -7,13 +7,13 @@ a row of it is learned, and `block` makes kernel-ready pieces of the rest.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from onepass._jit import by_type, jit
 from onepass.errors import DataError
@@ -217,7 +217,7 @@ def accept(X: Any) -> AnyRows:
     """
     if isinstance(X, (Rows, Dense)):
         rows: AnyRows = X
-    elif scipy.sparse.issparse(X):
+    elif _is_sparse(X):
         csr = X.tocsr()
         rows = Rows(csr.indptr, csr.indices, csr.data)
     else:
@@ -242,6 +242,12 @@ def accept(X: Any) -> AnyRows:
     if indptr[0] < 0 or indptr[-1] > indices.size or (indptr[1:] < indptr[:-1]).any():
         raise DataError(f"X: broken indptr: it must rise from 0 to at most the number of values, {indices.size}")
     return rows
+
+
+def _is_sparse(X: Any) -> bool:
+    """Whether X is one of SciPy's sparse things, without importing SciPy to find out (it takes as long as a file)."""
+    module = sys.modules.get("scipy.sparse")
+    return module is not None and bool(module.issparse(X))
 
 
 def count(rows: AnyRows) -> int:
@@ -307,6 +313,8 @@ def block(rows: AnyRows, first: int, last: int, canonical: bool = True) -> AnyRo
     indptr = _writable(rows.indptr[first : last + 1], np.int64)
     start, end = int(indptr[0]), int(indptr[-1])
     if not canonical:
+        import scipy.sparse
+
         piece = (rows.values[start:end], rows.indices[start:end].astype(np.int64), indptr - start)
         csr = scipy.sparse.csr_array(tuple(np.array(part) for part in piece), shape=(last - first, 1 << 31))
         csr.sum_duplicates()
