@@ -44,6 +44,25 @@ def test_the_demo_prints_what_the_readme_shows():
     same_text(block_after("What the demo prints", "text"), done.stdout)
 
 
+def test_the_commands_run_and_train_prints_what_the_readme_shows(tmp_path):
+    commands = [line.split("#")[0].split() for line in block_after("From a file", "sh").splitlines()]
+    assert [words[:2] for words in commands if words[0] != "onepass"] == []
+    printed = {}
+    for words in commands:
+        done = subprocess.run(
+            [sys.executable, "-m", "onepass.cli", *words[1:], "-q"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        )
+        printed[words[1]] = done.stdout
+    same_text(block_after("From a file", "text"), printed["train"])
+    assert "hold together" in printed["compare"]
+    assert len((tmp_path / "labels.csv").read_text().splitlines()) == 1001
+
+
 def test_every_file_and_make_target_it_names_is_there():
     for name in re.findall(r"`([a-z_]+(?:/[a-z_]+)*\.py)`", README):
         assert list((ROOT / "src/onepass").glob(name)) or (ROOT / name).exists() or (ROOT / "tests" / name).exists(), (
@@ -52,8 +71,10 @@ def test_every_file_and_make_target_it_names_is_there():
     for name in re.findall(r"`([a-z_/]+/)`", README):
         assert (ROOT / "src/onepass" / name).is_dir() or (ROOT / name).is_dir(), name
     makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"make (\w+)", README):
-        assert f"\n{target}:" in makefile or target in ("are",), target
+    for target in re.findall(r"`make (\w+)|^    make (\w+)", README, re.MULTILINE):
+        assert f"\n{''.join(target)}:" in makefile, target
+    for link in re.findall(r"\]\(([^)]+)\)", README):
+        assert (ROOT / link).exists(), link
     oracles = (ROOT / "tests/oracles.py").read_text()
     for name in ("perceptron", "margin_perceptron", "passive_aggressive", "counted", "dekel2008", "betting"):
         assert f"def {name}(" in oracles

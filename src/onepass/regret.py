@@ -17,7 +17,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from onepass.errors import ConversionError, DataError
 from onepass.rows import AnyRows, Array, Dense, Floats, Ints, count, squared_norms
@@ -68,6 +67,8 @@ def regret(
 
 def _matrix(rows: AnyRows, width: int, bias: float) -> Any:
     """The rows as one sparse matrix with the constant feature in front."""
+    import scipy.sparse
+
     n = count(rows)
     if isinstance(rows, Dense):
         X = scipy.sparse.csr_array(np.asarray(rows.values, dtype=np.float64))

@@ -17,6 +17,7 @@ COMMANDS = {
     "compare": "Show every conversion of one pass side by side.",
     "check": "Read files from end to end and tell what is there.",
     "inspect": "Show what a model file says of itself.",
+    "newswire": "Write drawn newswire documents to a file, to try things on.",
     "warmup": "Compile every kernel now.",
     "demo": "Train on 100,000 drawn documents; see certified and true risk side by side.",
     "experts": "Combine expert advice, and show the regret beside its bound.",

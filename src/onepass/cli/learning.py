@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -163,16 +164,22 @@ class Feeding:
 def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say) -> Feeding:
     """Feed the whole stream; Ctrl-C ends it after the chunk at hand."""
     feeding = Feeding(run, stream)
+    patience = threading.Timer(0.5, say.aside, ["compiling kernels (once) …"])
+    patience.daemon = True
+    patience.start()
     try:
         with terminal.bar(stream.total_bytes, say) as tick:
             for rows, labels, origin in stream:
                 _feed(run, rows, labels, origin)
+                patience.cancel()
                 reader.check_bad(stream, max_bad)
                 tick(stream.consumed, feeding.note, feeding.facts)
                 if run.stopped:
                     break
     except KeyboardInterrupt:
         feeding.interrupted = True
+    finally:
+        patience.cancel()
     _judge(run, stream)
     return feeding
 
