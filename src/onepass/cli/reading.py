@@ -129,11 +129,7 @@ def check_bad(stream: Stream, max_bad: str) -> None:
 
 def twins(stream: Stream) -> str | None:
     """The reason to withhold a certificate if one file was given twice."""
-    seen: dict[tuple[int, str], str] = {}
-    for known in filter(None, stream.identity):
-        if known.size and seen.setdefault((known.size, known.ends), known.path) is not known.path:
-            return f"{seen[known.size, known.ends]} and {known.path} seem to be the same data, fed twice"
-    return None
+    return f"{stream.twins[0]} and {stream.twins[1]} seem to be the same data, fed twice" if stream.twins else None
 
 
 def label_text(label: Any) -> str:

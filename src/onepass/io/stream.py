@@ -58,7 +58,7 @@ class Stream:
     Attributes: `format`; `compression`; `total_bytes` (None if unknown) and `consumed`, both as the files lie on disk;
     `notes`, things to tell the user; `identity` of every plain file; `labels` met, each with the origin of the chunk it
     first stood in; `skipped`, the number of bad lines left out; `changed`, files that are not what they were at the
-    start; `truncated`, whether a compressed stream ended early and was allowed to.
+    start; `twins`, two files that seem to hold the same; `truncated`, whether a compressed stream ended early and was allowed to.
     """
 
     def __init__(
@@ -84,6 +84,7 @@ class Stream:
         self.skipped = 0
         self.labels: dict[float | str, Origin] = {}
         self.changed = list[str]()
+        self.twins: tuple[str, str] | None = None
         self.truncated = False
         self._form, self._first, self._given, self._limits = form, first, compression, first.limits
         self._compressions = [first.compression]
@@ -245,9 +246,11 @@ class Stream:
     def _tell_twins(self) -> None:
         seen: dict[tuple[int, str], str] = {}
         for known in filter(None, self.identity):
-            twin = seen.setdefault((known.size, known.ends), known.path)
-            if known.size and twin is not known.path:
-                self.note(f"{twin} and {known.path} seem to be the same data")
+            what = (known.size, known.ends)
+            if known.size and what in seen:
+                self.twins = self.twins or (seen[what], known.path)
+                self.note(f"{seen[what]} and {known.path} seem to be the same data")
+            seen[what] = known.path
 
     def _tell_labels(self) -> None:
         met = sorted(self.labels, key=lambda label: (isinstance(label, str), label))
