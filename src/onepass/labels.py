@@ -44,23 +44,23 @@ class Labels:
         """(labels as known after y, y as −1 and +1 for two classes, as 0, 1, … for several)."""
         given = _labels(y, rows)
         labels = self if self.declared else self._met(given)
-        codes = np.full(len(given), -1, dtype=np.int64)
         _same_kind(labels.classes, given)
-        if labels.count == 2:
-            for code, label in enumerate(labels.classes):
-                codes[given == label] = code
+        if len(labels.classes) <= 2:
+            met = [given == label for label in labels.classes]
+            codes = np.where(met[1], 1, -1) if len(met) == 2 else np.full(len(given), -1)
+            fine = np.any(met, axis=0) if len(given) else np.ones(0, dtype=bool)
         else:
             order = np.argsort(np.array(labels.classes))
             known = np.array(labels.classes)[order]
             at = np.minimum(np.searchsorted(known, given), len(known) - 1)
-            codes = np.where(known[at] == given, order[at], -1)
-        unknown = np.flatnonzero(codes < 0)
-        if unknown.size:
-            row, label = int(unknown[0]), _plain(given[unknown[0]])
+            fine, codes = known[at] == given, order[at]
+        if not np.all(fine):
+            row = int(np.argmin(fine))
+            label = _plain(given[row])
             names = ", ".join(map(str, labels.classes))
             hint = "" if self.declared else " For more than two classes, declare them all in `classes`."
             raise DataError(f"y: label {label!r} in row {row} is not one of the known classes {names}.{hint}")
-        return labels, 2 * codes - 1 if labels.count == 2 else codes
+        return labels, np.asarray(codes, dtype=np.int64)
 
     def _met(self, given: Array) -> Labels:
         classes = list(self.classes)

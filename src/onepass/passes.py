@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
@@ -159,7 +160,7 @@ class Pass:
             self._watched["validation"] = Watchlist("hypothesis")
         self._answers: dict[Any, Any] = {}  # certificates asked for since the last row
         self._helper: Executor | None = None  # while a long feed is under way
-        self._copies: list[Future[None]] = []
+        self._waiting: list[Future[None]] = []
         self._plain = radius is None and not self._watched and stop_at is None  # a row goes straight to the learner
         self._declare_radius(self._R)
         self._widen(n_features or 0)
@@ -178,7 +179,7 @@ class Pass:
             try:
                 self._feed(rows, y, spans)
             finally:
-                self._finish_copies()
+                self._catch_up()
                 self._helper = None
 
     def _feed(self, rows: AnyRows, y: Any, spans: list[tuple[int, int]]) -> None:
@@ -191,6 +192,9 @@ class Pass:
         if isinstance(rows, Dense):
             self._dense_width = width
         self._widen(width)
+        if len(spans) > 1:  # room for the whole batch at once: growing copies, and room that is not used costs nothing
+            values = min(_values(rows), self.max_trace_memory // PER_VALUE)
+            self._log = self._log.with_room(count(rows), values)
         try:
             for first, last in spans:
                 if not self.stopped:
@@ -247,7 +251,7 @@ class Pass:
     def _hear(self, y: Ints) -> None:
         self.rows += len(y)
         if self.order_alarm and self._labels.count <= self._order.seen.size:
-            listen(self._order, y)
+            self._beside(listen, self._order, y)
 
     def _measure(self, rows: AnyRows, y: Ints) -> None:
         """radius="auto": the first rows only tell how long rows are."""
@@ -274,9 +278,9 @@ class Pass:
     def _advance(self, rows: AnyRows, y: Ints) -> None:
         """Learn rows up to the next border."""
         self._watch("penalised", rows, y)
-        values = len(y) * rows.values.shape[1] if isinstance(rows, Dense) else int(rows.indptr[-1] - rows.indptr[0])
+        values = _values(rows)
         if not self._log.has_room(len(y), values):
-            self._finish_copies()
+            self._catch_up()
             self._log = self._log.with_room(len(y), values)
         before = self._log.updates
         learn(self._head, rows, y, self._rule, self._state, self._log, self.rounds)
@@ -294,21 +298,26 @@ class Pass:
         if self._watched and t & (t - 1) == 0:
             self._freeze(t.bit_length() - 1)
         if self.stop_at is not None and next_look(t - 1) == t:
+            self._catch_up()
             certificate = self.certificate()
             self.stopped = certificate.withheld is None and certificate.risk <= self.stop_at
 
     def _keep(self, rows: AnyRows, first: int) -> None:
         """Copy the rows of the newest updates into the log; if there is a helper, beside the learning of the next."""
-        log = self._log.cut()
-        if self._helper is None:
-            keep(log, rows, first)
-        else:
-            self._copies.append(self._helper.submit(keep, log, rows, first))
+        self._beside(keep, self._log.cut(), rows, first)
 
-    def _finish_copies(self) -> None:
-        for copying in self._copies:
-            copying.result()
-        self._copies.clear()
+    def _beside(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Do what learning need not wait for: in order, on the helper's thread if there is one."""
+        if self._helper is None:
+            work(*arguments)
+        else:
+            self._waiting.append(self._helper.submit(work, *arguments))
+
+    def _catch_up(self) -> None:
+        """Wait until all that was done beside is done."""
+        for work in self._waiting:
+            work.result()
+        self._waiting.clear()
 
     def _watch(self, kind: str, rows: AnyRows, y: Ints) -> None:
         if kind in self._watched and len(y):
@@ -317,7 +326,7 @@ class Pass:
             watched.watch(heads, rows, y, self._loss_bound or 0.0)
 
     def _freeze(self, number: int) -> None:
-        self._finish_copies()
+        self._catch_up()
         trace = self._trace()
         for watched in self._watched.values():
             weights = trace.last if watched.what == "hypothesis" else combine(trace, conversions.average(trace))
@@ -337,7 +346,7 @@ class Pass:
     def _compact(self) -> None:
         """Fold the log into columns; from the start, so that it does not matter when this was first called."""
         width = len(self._weights) - 1
-        self._finish_copies()
+        self._catch_up()
         self._enter_tally()
         columns = self._columns or empty_columns(width, self._outputs, self.max_trace_memory)
         self._columns = columns.add(self._log, self._bias, width)
@@ -347,8 +356,7 @@ class Pass:
     def _may_refuse(self, rows: AnyRows, width: int) -> bool:
         """Whether these rows could bring the trace to a size that even the coarsest columns do not fit in."""
         n = count(rows)
-        values = rows.values.size if isinstance(rows, Dense) else int(rows.indptr[-1] - rows.indptr[0])
-        size = self._log.size + n * PER_UPDATE + values * PER_VALUE
+        size = self._log.size + n * PER_UPDATE + _values(rows) * PER_VALUE
         if self._columns is None and size <= self.max_trace_memory:
             return False
         columns = coarse(1, floor_index(self.rounds + n) + 1).size
@@ -568,6 +576,10 @@ _CHANGING = (
     "_assumed",
     "_watched",
 )
+
+
+def _values(rows: AnyRows) -> int:
+    return rows.values.size if isinstance(rows, Dense) else int(rows.indptr[-1] - rows.indptr[0])
 
 
 def held_out(seed: int, start: int, rows: int, fraction: float) -> Any:

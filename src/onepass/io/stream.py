@@ -58,7 +58,8 @@ class Stream:
     Attributes: `format`; `compression`; `total_bytes` (None if unknown) and `consumed`, both as the files lie on disk;
     `notes`, things to tell the user; `identity` of every plain file; `labels` met, each with the origin of the chunk it
     first stood in; `skipped`, the number of bad lines left out; `changed`, files that are not what they were at the
-    start; `twins`, two files that seem to hold the same; `truncated`, whether a compressed stream ended early and was allowed to.
+    start; `twins`, two files that seem to hold the same; `truncated`, whether a compressed stream ended early and was
+    allowed to.
     """
 
     def __init__(
