@@ -91,7 +91,7 @@ class Stream:
         self._compressions = [first.compression]
         self._skip, self._quarantine = skip, quarantine
         self._flags = 0
-        workers = threads or min(8, _cores())
+        workers = threads or min(8, _cores() + 1)  # one more than cores: the caller, who learns, is often waiting
         self._pool = ThreadPoolExecutor(workers, "onepass-parse")
         self._queue: queue.Queue[_Item] = queue.Queue(workers + 1)
         self._stop = threading.Event()
