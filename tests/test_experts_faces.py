@@ -229,3 +229,23 @@ def test_bad_data_is_exit_3_in_one_line(tmp_path, text, message):
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_learners_can_be_the_experts(tmp_path):
+    """Their advice is what each predicted before it learned; with one expert the count is that learner's mistakes."""
+    from onepass import Pass
+    from onepass.io import dump_svmlight
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=400) > 0, 1, -1)
+    dump_svmlight(tmp_path / "train.svm", X, y)
+    for learner in ("perceptron", "pa"):
+        run = Pass(learner)
+        run.feed(X, y)
+        done = call("--data", tmp_path / "train.svm", "--experts", learner, "--rule", "majority", "--json")
+        assert json.loads(done.stdout)["mistakes"] == run.mistakes
+    done = call("--data", tmp_path / "train.svm", "--rule", "majority", "--json")
+    assert done.exit_code == 0, done.output
+    assert call("--data", tmp_path / "train.svm", "--experts", "perceptrn").exit_code == 2
+    assert call().exit_code == 2

@@ -42,7 +42,14 @@ class NumberOr(click.ParamType):  # type: ignore[type-arg]  # not generic before
 
 
 @click.command()
-@click.argument("file", type=click.Path(allow_dash=True))
+@click.argument("file", type=click.Path(allow_dash=True), required=False)
+@click.option(
+    "--data", metavar="EXAMPLES", help="Instead of FILE: examples; the experts are learners, trained on the way."
+)
+@click.option(
+    "--experts", "learners", default="perceptron,margin,pa,pa2", show_default=True, help="Learners for --data."
+)
+@click.option("--target", help="--data is a table: the label's column.")
 @click.option("--outcome", default="outcome", show_default=True, help="The column that holds what came true.")
 @click.option("--rule", type=click.Choice(RULES), default="hedge", show_default=True, help="How weight moves.")
 @click.option("--beta", type=NumberOr("anytime", "doubling"), help="majority, randomized: what a mistake costs. [0.5]")
@@ -55,21 +62,37 @@ class NumberOr(click.ParamType):  # type: ignore[type-arg]  # not generic before
 @click.option("--force", is_flag=True, help="Overwrite the figure.")
 @options
 def command(
-    file: str, outcome: str, top: int, figure: str | None, force: bool, as_json: bool, quiet: bool, **choice: Any
+    file: str | None,
+    data: str | None,
+    learners: str,
+    target: str | None,
+    outcome: str,
+    top: int,
+    figure: str | None,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+    **choice: Any,
 ) -> None:
     """Combine expert advice, and show the regret beside its bound.
 
     FILE is a CSV file (- is stdin): one row a round, one column an expert, one column the outcome. Advice and outcomes
     are in [0, 1] (0 or 1 for majority and randomized); an empty field is an expert that sleeps.
 
+    With --data there is no FILE: every learner reads the examples once, and what it predicts for each before learning
+    from it is its advice.
+
     \b
     onepass experts advice.csv
     onepass experts advice.csv --rule majority --beta 0.5 --figure weights.svg
     onepass experts advice.csv --rule share --switches 3 --json
+    onepass experts --data train.svm --experts perceptron,margin,pa
     """
     if figure is not None:
         check_figure(figure, force)
-    columns = read_columns(file, outcome)
+    if (file is None) == (data is None):
+        raise click.UsageError("either FILE or --data is needed")
+    columns = read_columns(file, outcome) if file else learned_columns(str(data), learners.split(","), target)
     rounds = len(columns.outcomes)
     forecaster = make_forecaster(**choice, rounds=rounds)
     with progress("playing", rounds, quiet) as tick:
@@ -114,6 +137,39 @@ def read_columns(file: str, outcome: str) -> Columns:
     floats = table.cast(pa.schema([(name, pa.float64()) for name in table.column_names]))
     columns = {name: floats.column(name).to_numpy() for name in table.column_names}
     return Columns(names, np.column_stack([columns[name] for name in names]), columns[outcome])
+
+
+def learned_columns(data: str, learners: list[str], target: str | None) -> Columns:
+    """The advice of learners: 0 or 1 for every example, as each predicted it before learning from it.
+
+    One pass each tells it all: a learner's prediction is the outcome but in the rounds of its mistakes.
+    """
+    import numpy as np
+
+    from onepass.io import open_stream
+    from onepass.passes import Pass
+
+    try:
+        runs = {name: Pass(name, order_alarm=False, max_trace_memory=1 << 62) for name in learners}
+    except ValueError as error:
+        raise click.UsageError(f"--experts: {error}") from None
+    labels = []
+    table: dict[str, Any] = {} if target is None else {"target": target}
+    with open_stream(data, **table) as stream:
+        for chunk in stream:
+            if chunk.labels is None:
+                raise DataError("no labels to learn from", path=data, remedy="--target names the label's column")
+            labels.append(chunk.labels)
+            for run in runs.values():
+                run.feed(chunk.rows, chunk.labels)
+    classes = next(iter(runs.values())).classes
+    outcomes = (np.concatenate(labels) == classes[-1]).astype(np.float64)
+    advice = np.repeat(outcomes[:, None], len(runs), axis=1)
+    for column, run in enumerate(runs.values()):
+        log = run.trace().need_log("experts")
+        wrong = log.round[log.margin <= 0.0] - 1
+        advice[wrong, column] = 1.0 - outcomes[wrong]
+    return Columns(list(runs), advice, outcomes)
 
 
 def make_forecaster(
