@@ -257,3 +257,38 @@ def test_help_has_examples_and_version_is_said(folder):
         assert "Examples:" in onepass(folder, name, "--help").stdout
     assert "onepass" in onepass(folder, "--version").stdout
     assert "train" in onepass(folder, "--help").stdout
+
+
+def test_predict_reads_a_table_as_training_did_and_refuses_other_columns(folder):
+    rng = np.random.default_rng(0)
+    points = zip(rng.normal(size=(300, 2)), rng.choice(["x", "y"], 300), strict=True)
+    rows = [f"{a:.3f},{b:.3f},{city},{'hi' if a > b else 'lo'}" for (a, b), city in points]
+    (folder / "t.csv").write_text("a,b,city,level\n" + "\n".join(rows) + "\n")
+    onepass(folder, "train", "t.csv", "--target", "level", "--categorical", "city", "-o", "t.safetensors", "-q")
+    labelled = onepass(folder, "predict", "t.safetensors", "t.csv")
+    assert "of the 300 labelled rows" in labelled.stderr
+    (folder / "bare.csv").write_text("a,b,city\n" + "\n".join(row.rsplit(",", 1)[0] for row in rows) + "\n")
+    assert onepass(folder, "predict", "t.safetensors", "bare.csv").stdout == labelled.stdout
+    (folder / "swapped.csv").write_text("b,a,city\n" + "\n".join(row.rsplit(",", 1)[0] for row in rows) + "\n")
+    refused = onepass(folder, "predict", "t.safetensors", "swapped.csv", code=3)
+    assert "b, a, city" in refused.stderr
+    assert refused.stdout == ""
+
+
+def test_more_than_two_labels_name_the_remedy(folder):
+    (folder / "three.svm").write_text("0 1:1\n1 1:2\n2 1:3\n")
+    assert "Fix: --classes 0,1,2" in onepass(folder, "train", "three.svm", code=3).stderr
+    onepass(folder, "train", "three.svm", "--classes", "0,1,2")
+    assert (
+        "--validation-fraction 0.1" in onepass(folder, "train", "data.svm", "--conversion", "validation", code=2).stderr
+    )
+
+
+def test_head_of_a_long_prediction_ends_quietly(folder):
+    dump_svmlight(folder / "long.svm", np.tile(X, (40, 1)), np.tile(Y, 40))
+    onepass(folder, "train", "data.svm", "-o", "head.safetensors", "--force", "-q")
+    predict = f"{sys.executable} -m onepass.cli predict head.safetensors long.svm --scores -q"
+    program = f"{predict} | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", program], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split()[-1] == "0", done.stderr
+    assert done.stderr == ""

@@ -81,7 +81,8 @@ class Certificate:
             says += (
                 " The members are gone after compaction, and nothing follows for their averaged vector."
                 if self.compacted
-                else " Their weighted vote errs at most twice as often; nothing follows for the averaged vector."
+                else " Their weighted vote errs at most twice as often; nothing follows for the averaged vector "
+                "(the conversion `penalised` certifies that)."
             )
         return f"{says} Assumed: {'; '.join(self.assumptions)}."
 

@@ -58,8 +58,8 @@ class Labels:
             row = int(np.argmin(fine))
             label = _plain(given[row])
             names = ", ".join(map(str, labels.classes))
-            hint = "" if self.declared else " For more than two classes, declare them all in `classes`."
-            raise DataError(f"y: label {label!r} in row {row} is not one of the known classes {names}.{hint}")
+            hint = "" if self.declared else "; for more than two classes, declare them all in `classes`"
+            raise DataError(f"y: label {label!r} in row {row} is not one of the known classes {names}{hint}")
         return labels, np.asarray(codes, dtype=np.int64)
 
     def _met(self, given: Array) -> Labels:

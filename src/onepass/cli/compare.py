@@ -31,12 +31,13 @@ def command(
 ) -> None:
     """Learn from FILE... once, and show what every conversion makes of it.
 
-    The certificates are claimed together, so each is given at DELTA divided by their number.
+    The certificates are claimed together, so each is given at DELTA divided by their number; a single `train` with the
+    whole DELTA may choose another cutoff or candidate.
 
     \b
     Examples:
       onepass compare data.svm
-      onepass compare train.svm --test test.svm --learner margin --radius 1
+      onepass compare train.svm --test test.svm --learner margin --radius auto
     """
     run = learner.make(learning, penalised="average", validation_fraction=validation_fraction)
     with reader.opened(paths, reading) as stream:
@@ -100,22 +101,17 @@ def _margins(decision: Any, codes: Any) -> Any:
 def _table(found: list[dict[str, Any]], delta: float, tested: bool) -> str:
     from onepass.certificates import round_up
 
-    lines = [
-        f"{'conversion':12s} {'certified':>11s}  {'of':14s}"
-        + (f" {'test error':>10s} {'test hinge':>10s}" if tested else "")
-    ]
+    hinge = any("test_hinge" in line for line in found)
+    columns = [f"{name:>10s}" for name in ("test error", "test hinge")[: tested + hinge]]
+    lines = ["  ".join([f"{'conversion':10s}", f"{'certified':>11s}", f"{'of':12s}", *columns])]
     for line in found:
         if "refused" in line:
-            lines.append(f"{line['conversion']:12s} {'–':>11s}  {line['refused']}")
+            lines.append(f"{line['conversion']:10s}  {'–':>11s}  {line['refused']}")
             continue
         risk = "withheld" if line["withheld"] else round_up(line["risk"]) if line["informative"] else "nothing yet"
         of = f"{'0-1' if line['loss'] == 'zero_one' else 'hinge'}, {line['covers']}"
-        test = (
-            f" {line['test_error']:10.4f}" + (f" {line['test_hinge']:10.4f}" if "test_hinge" in line else "")
-            if tested
-            else ""
-        )
-        lines.append(f"{line['conversion']:12s} {risk:>11s}  {of:14s}{test}")
+        measured = [f"{line[name]:10.4f}" for name in ("test_error", "test_hinge") if name in line]
+        lines.append("  ".join([f"{line['conversion']:10s}", f"{risk:>11s}", f"{of:12s}", *measured]))
     lines.append(f"With probability {100 * (1 - delta):g} % all certified numbers hold together.")
     withheld = {line["withheld"] for line in found if line.get("withheld")}
     return "\n".join(lines + [f"No certificate: {reason}" for reason in sorted(withheld)])

@@ -46,10 +46,10 @@ def command(documents: int, seed: int, delta: float, as_json: bool, quiet: bool)
 NEXT = """A certificate costs no hold-out set: it comes from the mistakes made on the way. In your own code:
 
     from onepass import OnePassClassifier
-    clf = OnePassClassifier("margin", radius=1.0).fit(X, y)
+    clf = OnePassClassifier(conversion="penalised").fit(X, y)
     print(clf.certificate_)
 
-Next: onepass --help, and the README."""
+Next: . .venv/bin/activate, then onepass --help; docs/certificates.md explains the words above."""
 
 
 def newswire(documents: int, seed: int, delta: float, quiet: bool) -> list[dict[str, Any]]:
@@ -160,4 +160,8 @@ def show(title: str, found: list[dict[str, Any]], delta: float) -> None:
     out = terminal.console()
     out.print(table)
     confidence = f"With probability {100 * (1 - delta):g} %"
+    out.print(
+        "true: of what `of` names; test error: of the model; nothing yet: no more than the loss's own bound",
+        markup=False,
+    )
     out.print(f"{confidence} every certified number above is at least the true one, all together.\n", markup=False)

@@ -192,11 +192,10 @@ def _feed(run: Pass, rows: Any, labels: Any, origin: Any) -> None:
     try:
         run.feed(rows, labels)
     except DataError as error:
-        if error.path is None:
-            raise DataError(
-                f"rows from line {origin.line}: {error}", path=origin.path, remedy="--classes names all labels"
-            ) from None
-        raise
+        met = {reader.label_text(label) for label in labels.tolist()} | {reader.label_text(c) for c in run.classes}
+        remedy = f"--classes {','.join(sorted(met))}" if "`classes`" in str(error) else None
+        message = str(error).partition("; for more than two")[0]
+        raise DataError(f"after line {origin.line}: {message}", path=origin.path, remedy=remedy) from None
 
 
 def _judge(run: Pass, stream: Stream) -> None:

@@ -48,7 +48,8 @@ def command(
 ) -> None:
     """Predict the label of every row of FILE..., in order; memory does not grow with the file.
 
-    Where the rows have labels of their own, the share of wrong predictions is told on stderr.
+    Where the rows have labels of their own, the share of wrong predictions is told on stderr. A table is read as in
+    training (target, categories, …), and refused if its columns are others.
 
     \b
     Examples:
@@ -62,13 +63,15 @@ def command(
     if output != "-" and os.path.exists(output) and not (force or append):
         raise click.UsageError(f"--output: {output} is there already; --force overwrites it, --append writes behind it")
     names = [reader.label_text(label) for label in found.classes]
+    kept = found.about.get("reading")
     rows = labelled = wrong = 0
     with (
-        reader.opened(paths, reading, labelled=False) as stream,
+        reader.opened(paths, reading, reader.recall(kept), labelled=False) as stream,
         _sink(output, scores, names, append) as write,
         terminal.bar(stream.total_bytes, say) as tick,
     ):
         for chunk in stream:
+            reader.check_columns(stream, kept)
             decision = found.decision(_narrowed(chunk.rows, found.features) if wider == "ignore" else chunk.rows)
             at = (decision > 0).astype(int) if decision.ndim == 1 else np.argmax(decision, axis=1)
             write([names[i] for i in at], decision)
@@ -121,8 +124,12 @@ def _sink(output: str, scores: bool, names: list[str], append: bool) -> Iterator
         with replacing(output) as file, _parquet(file, scores, names) as write:
             yield write
     elif output == "-":
-        yield _text(sys.stdout.buffer, kind, scores, names)
-        sys.stdout.buffer.flush()
+        try:
+            yield _text(sys.stdout.buffer, kind, scores, names)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:  # whoever read our output has had enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(0) from None
     elif append:
         with open(output, "ab") as file:
             yield _text(file, kind, scores, names)

@@ -22,7 +22,7 @@ _OPTIONS = (
     click.option("--threads", type=click.IntRange(1), help="Threads that parse.  [default: cores + 1]"),
     click.option("--bits", type=click.IntRange(1, 30), help="Hash features into 2^BITS places."),
     click.option("--target", help="CSV, Parquet, …: the label's column, by name or number."),
-    click.option("--text-column", help="CSV, TSV, JSONL: learn from the words in this column."),
+    click.option("--text-column", help="CSV, TSV, JSONL: use the words in this column."),
     click.option("--categorical", multiple=True, metavar="COLUMN", help="CSV, …: a column to hash; may be repeated."),
     click.option("--ignore", multiple=True, metavar="COLUMN", help="CSV, …: a column to leave out; may be repeated."),
     click.option("--header/--no-header", default=None, help="CSV, TSV: whether line 1 names the columns."),
@@ -86,8 +86,13 @@ def said(reading: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def opened(paths: tuple[str, ...], reading: dict[str, Any], **more: Any) -> Iterator[Stream]:
-    """The stream of these files; wrong options become a usage error, a quarantine file is written beside it."""
+def opened(
+    paths: tuple[str, ...], reading: dict[str, Any], own: dict[str, Any] | None = None, **more: Any
+) -> Iterator[Stream]:
+    """The stream of these files; wrong options become a usage error, a quarantine file is written beside it.
+
+    `own` are a model's own reading options: taken where none is given, and left out where the format has no such thing.
+    """
     from onepass.io import open_stream
 
     kept: IO[bytes] | None = None
@@ -98,7 +103,12 @@ def opened(paths: tuple[str, ...], reading: dict[str, Any], **more: Any) -> Iter
         if file:
             kept = open(file, "xb")  # noqa: SIM115 - closed below, with the stream
         more |= {"on_error": "stop" if on_error == "stop" else "skip", "quarantine": kept.write if kept else None}
-        stream = open_stream(list(paths), **said(reading), **more)
+        try:
+            stream = open_stream(list(paths), **((own or {}) | said(reading)), **more)
+        except TypeError:
+            if not own or "-" in paths:
+                raise
+            stream = open_stream(list(paths), **said(reading), **more)
     except (TypeError, ValueError, OSError) as error:
         if kept is not None:
             kept.close()
@@ -113,6 +123,36 @@ def opened(paths: tuple[str, ...], reading: dict[str, Any], **more: Any) -> Iter
     finally:
         if kept is not None:
             kept.close()
+
+
+TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
+_REMEMBERED = ("target", "categorical", "ignore", "missing", "text_column", "bits")
+
+
+def remember(reading: dict[str, Any], stream: Stream) -> dict[str, Any]:
+    """How the rows were read, for the model: what `recall` needs to read others alike."""
+    if stream.format not in TABLES:
+        return {"format": stream.format}
+    given = {name: value for name, value in said(reading).items() if name in _REMEMBERED}
+    return {"format": stream.format, "columns": stream.columns and list(stream.columns), **given}
+
+
+def recall(kept: Any) -> dict[str, Any]:
+    """The reading options that a model was trained with."""
+    known = kept if isinstance(kept, dict) and kept.get("format") in TABLES else {}
+    return {name: known[name] for name in _REMEMBERED if name in known}
+
+
+def check_columns(stream: Stream, kept: Any) -> None:
+    """Refuse a table whose columns are not those that the model was trained on."""
+    expected = kept.get("columns") if isinstance(kept, dict) else None
+    if expected is not None and stream.columns is not None and list(stream.columns) != expected:
+        here, there = (", ".join(map(str, names[:12])) for names in (stream.columns, expected))
+        raise DataError(
+            f"the columns are {here}, but the model was trained on {there}",
+            path=stream.paths[0],
+            remedy="the same columns in the same order, or --ignore COLUMN",
+        )
 
 
 def check_bad(stream: Stream, max_bad: str) -> None:

@@ -51,7 +51,7 @@ def command(
     \b
     Examples:
       onepass train data.svm
-      onepass train data.svm.gz --learner margin --radius 1 --stop-at 0.05 -o model.safetensors
+      onepass train data.svm.gz --conversion penalised --stop-at 0.05 -o model.safetensors
       onepass train mail.csv --target class --text-column text --conversion penalised
       zcat part-*.gz | onepass train - --format svmlight --require-risk 0.1
 
@@ -59,6 +59,8 @@ def command(
     """
     more = {"conversion": conversion, "validation_fraction": validation_fraction, "stop_at": stop_at}
     more["penalised"] = "average" if conversion == "penalised" else None
+    if conversion == "validation" and not validation_fraction:
+        raise click.UsageError("--conversion validation keeps rows out of the pass: add --validation-fraction 0.1")
     if show_code:
         click.echo(code(paths, output, learning | more, reader.said(reading)))
         return
@@ -78,6 +80,7 @@ def command(
         say.aside(f"interrupted after {run.rows:,} rows; no model was written")
     elif output is not None:
         model = cast(LinearModel, run.model())
+        model.about["reading"] = reader.remember(reading, stream)
         model.about["data"] = [_identity(known) for known in stream.identity if known is not None]
         if output == "-":
             raise click.UsageError("--output - is not supported: a model is a file")

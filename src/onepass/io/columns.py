@@ -146,7 +146,9 @@ def _refuse_bad_names(names: list[str], path: str) -> None:
 
 
 def _target(choices: Choices, names: list[str], path: str) -> int | None:
-    if choices.target is not None:
+    if choices.target is not None and (
+        choices.labelled or not isinstance(choices.target, str) or choices.target in names
+    ):
         return _place("target", choices.target, names, path)
     usual = [place for place, name in enumerate(names) if name.strip().lower() in USUAL_TARGETS]
     if len(usual) == 1:
@@ -164,7 +166,7 @@ def _place(option: str, wanted: str | int, names: list[str], path: str) -> int:
         return number % len(names)
     near = difflib.get_close_matches(str(wanted), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise DataError(f"{option}: there is no column {wanted!r}{hint} Columns: {_listed(names)}", path=path)
+    raise DataError(f"{option}: there is no column {wanted!r}.{hint} Columns: {_listed(names)}", path=path)
 
 
 def _listed(names: list[str]) -> str:

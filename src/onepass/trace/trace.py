@@ -119,8 +119,8 @@ class Trace:
         """The log, or a refusal that says how to keep it."""
         if self.log is None:
             raise ConversionError(
-                f"{what} needs the update rows, which were compacted when they outgrew max_trace_memory. "
-                "Raise max_trace_memory, or choose last, average, longest or cutoff on the grid."
+                f"{what} needs the update rows, which were compacted: they outgrew max_trace_memory, or were left out "
+                "of a pickle. Raise max_trace_memory (or set pickle_rows), or choose last, average, longest or cutoff."
             )
         return self.log
 
