@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from onepass import model_files
-from onepass._jit import jit
+from onepass._jit import by_type, jit
 from onepass.errors import DataError
 from onepass.labels import Label
 from onepass.loop import head_of, score
-from onepass.rows import AnyRows, Array, Floats, Ints, accept, block, blocks, count, onto_ball, survey
+from onepass.rows import (
+    AnyRows,
+    Array,
+    Dense,
+    Floats,
+    Ints,
+    Rows,
+    accept,
+    block,
+    blocks,
+    count,
+    onto_ball,
+    part,
+    survey,
+)
 from onepass.trace.log import SHIFT, Log
+
+STRIP = 128  # rows that all hypotheses judge in one call
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +86,8 @@ class LinearModel:
 class VotedModel:
     """The weighted majority of all hypotheses' own predictions. (Freund and Schapire 1999.)
 
-    Every hypothesis is judged on every row, from the dot products with the update rows: a row costs as much as a pass
-    over the log.
+    Every hypothesis is judged on every row, from the dot products with the update rows, which are taken through lists
+    of the updates that have a feature.
     """
 
     log: Log
@@ -86,32 +104,48 @@ class VotedModel:
 
     def shares(self, X: Any) -> Floats:
         """The share of all votes that each class gets, (rows, classes); a score of exactly 0 is no vote."""
-        votes = np.zeros((count(accept(X)), len(self.classes)))
-        guesses = np.empty(self.q.size, dtype=np.int64)
-        for i, x in self._rows(X):
-            _guess(self.log, self.bias, x, len(self.classes), guesses)
-            votes[i] = np.bincount(guesses + 1, weights=self.q, minlength=len(self.classes) + 1)[1:]
+        votes = np.zeros((count(accept(X)), len(self.classes)), dtype=np.int64)
+
+        def vote(first: int, rows: AnyRows) -> None:
+            _vote(self.log, self._postings, self.bias, rows, self.q, votes[first : first + count(rows)])
+
+        self._each(X, vote)
         return np.asarray(votes / max(1, int(self.q.sum())))
 
     def member_errors(self, X: Any, y: Any) -> Floats:
         """How often each hypothesis errs on rows X with labels y; a score of exactly 0 errs."""
-        names = list(self.classes)
-        errors = np.zeros(self.q.size, dtype=np.int64)
-        labels = np.asarray(y).tolist()
-        guesses = np.empty(self.q.size, dtype=np.int64)
-        for i, x in self._rows(X):
-            _guess(self.log, self.bias, x, len(names), guesses)
-            errors += guesses != names.index(labels[i])
-        return np.asarray(errors / max(1, len(labels)))
+        truth = np.array([self.classes.index(label) for label in np.asarray(y).tolist()], dtype=np.int64)
+
+        def judge(first: int, rows: AnyRows) -> Ints:
+            errors = np.zeros(self.q.size, dtype=np.int64)
+            true = truth[first : first + count(rows)]
+            _judge(self.log, self._postings, self.bias, rows, true, len(self.classes), errors)
+            return errors
+
+        return np.asarray(sum(self._each(X, judge)) / max(1, len(truth)))
+
+    def _each(self, X: Any, work: Callable[[int, AnyRows], Any]) -> list[Any]:
+        """The work done on all rows, a few at a time, on all cores; what is counted does not depend on the order."""
+        pieces = (
+            (first + start, part(piece, start, min(start + STRIP, count(piece))))
+            for first, piece in _pieces(*_within(X, self.width), self.radius)
+            for start in range(0, count(piece), STRIP)
+        )
+        with ThreadPoolExecutor() as pool:
+            return [done.result() for done in [pool.submit(work, *piece) for piece in pieces]]
+
+    @cached_property
+    def _postings(self) -> Rows:
+        """Per feature, the updates whose rows have it, and their values there."""
+        import scipy.sparse
+
+        shape = (self.q.size - 1, self.width)
+        by_feature = scipy.sparse.csr_array((self.log.values, self.log.indices, self.log.indptr), shape=shape).tocsc()
+        return Rows(by_feature.indptr.astype(np.int64), by_feature.indices.astype(np.int32), by_feature.data)
 
     def predict(self, X: Any) -> Array:
         """The label of every row."""
         return _named(self.decision(X), self.classes)
-
-    def _rows(self, X: Any) -> Iterator[tuple[int, Floats]]:
-        for first, piece in _pieces(*_within(X, self.width), self.radius):
-            for i in range(count(piece)):
-                yield first + i, _dense_row(piece, i, self.width)
 
 
 def _within(X: Any, features: int) -> tuple[AnyRows, bool]:
@@ -128,16 +162,6 @@ def _pieces(rows: AnyRows, canonical: bool, radius: float | None) -> Any:
         yield first, onto_ball(piece, radius) if radius is not None else piece
 
 
-def _dense_row(rows: AnyRows, i: int, width: int) -> Floats:
-    x = np.zeros(width)
-    if len(rows) == 1:
-        x[: rows.values.shape[1]] = rows.values[i]
-    else:
-        part = slice(int(rows.indptr[i]), int(rows.indptr[i + 1]))
-        x[rows.indices[part]] = rows.values[part]
-    return x
-
-
 def _named(scores: Floats, classes: tuple[Label, ...]) -> Array:
     names = np.array(classes)
     if scores.ndim == 1:
@@ -146,9 +170,27 @@ def _named(scores: Floats, classes: tuple[Label, ...]) -> Array:
     return np.asarray(names[np.argmax(scores, axis=1)])
 
 
+def _spread_rows(rows, i, postings, products):  # type: ignore[no-untyped-def]
+    for j in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
+        f, x = np.uint64(rows.indices[j]), rows.values[j]
+        for p in range(np.uint64(postings.indptr[f]), np.uint64(postings.indptr[f + np.uint64(1)])):
+            products[np.uint32(postings.indices[p])] += x * postings.values[p]
+
+
+def _spread_dense(rows, i, postings, products):  # type: ignore[no-untyped-def]
+    for f in range(np.uint64(rows.values.shape[1])):
+        x = rows.values[i, f]
+        if x != 0.0:
+            for p in range(np.uint64(postings.indptr[f]), np.uint64(postings.indptr[f + np.uint64(1)])):
+                products[np.uint32(postings.indices[p])] += x * postings.values[p]
+
+
+_spread = by_type({Rows: _spread_rows, Dense: _spread_dense})  # products[u] += ⟨x_i, row of update u⟩
+
+
 @jit
-def _guess(log: Log, bias: float, x: Floats, classes: int, guesses: Ints) -> None:
-    """guesses[j] = the class that hypothesis j predicts for x; −1 where its score is exactly 0."""
+def _guess(log: Log, products: Floats, classes: int, guesses: Ints) -> None:
+    """guesses[j] = the class that hypothesis j predicts; −1 where its score is exactly 0."""
     scores = np.zeros(classes)  # two classes: only the second's
     for j in range(guesses.size):
         if classes == 2:
@@ -156,10 +198,7 @@ def _guess(log: Log, bias: float, x: Floats, classes: int, guesses: Ints) -> Non
         else:
             guesses[j] = np.argmax(scores) if scores.max() > scores.min() else -1
         if j < guesses.size - 1:
-            product = bias
-            for p in range(np.uint64(log.indptr[j]), np.uint64(log.indptr[j + 1])):
-                product += x[np.uint32(log.indices[p])] * log.values[p]
-            product *= log.a[j]
+            product = products[j] * log.a[j]
             if classes == 2:
                 scores[1] += log.label[j] * product
             else:
@@ -167,3 +206,28 @@ def _guess(log: Log, bias: float, x: Floats, classes: int, guesses: Ints) -> Non
                 scores[log.rival[j]] -= product
             if log.shift[j]:
                 scores *= SHIFT
+
+
+@jit
+def _vote(log: Log, postings: Rows, bias: float, rows: AnyRows, q: Ints, votes: Ints) -> None:
+    """votes[i, c] += q_j for every hypothesis j that predicts class c for row i."""
+    products, guesses = np.empty(q.size - 1), np.empty(q.size, dtype=np.int64)
+    for i in range(np.uint64(votes.shape[0])):
+        products[:] = bias
+        _spread(rows, i, postings, products)
+        _guess(log, products, votes.shape[1], guesses)
+        for j in range(q.size):
+            if guesses[j] >= 0:
+                votes[i, guesses[j]] += q[j]
+
+
+@jit
+def _judge(log: Log, postings: Rows, bias: float, rows: AnyRows, truth: Ints, classes: int, errors: Ints) -> None:
+    """errors[j] += 1 for every row that hypothesis j predicts wrong."""
+    products, guesses = np.empty(errors.size - 1), np.empty(errors.size, dtype=np.int64)
+    for i in range(np.uint64(truth.size)):
+        products[:] = bias
+        _spread(rows, i, postings, products)
+        _guess(log, products, classes, guesses)
+        for j in range(errors.size):
+            errors[j] += guesses[j] != truth[i]

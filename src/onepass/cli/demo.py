@@ -11,7 +11,6 @@ import numpy as np
 from onepass.cli import terminal
 
 FRESH = 20_000  # documents on which the true risk is measured
-WITNESSES = 2_000  # documents on which every single hypothesis is judged
 PAIR = ("CCAT", "MCAT")
 SCALE = 4.0  # rows for the margin learner, whose weights stay in the unit ball, are scaled up to reach a margin of 1
 CONVERSIONS = ("cutoff", "average", "suffix", "last", "longest", "penalised", "validation")
@@ -72,12 +71,9 @@ def newswire(documents: int, seed: int, delta: float, quiet: bool) -> list[dict[
         rate = 2 * documents / (time.perf_counter() - start)
         click.echo(f"{rate:,.0f} documents a second, drawing them included", err=True)
     fresh = wire.documents(documents, documents + FRESH, PAIR)
-    few = wire.documents(documents, documents + WITNESSES, PAIR)
     with terminal.progress("measuring the truth", None, quiet):
         scaled = SCALE * fresh[0], fresh[1]
-        return lines("perceptron", perceptron, delta / 14, fresh, few) + lines(
-            "margin", margin, delta / 14, scaled, few
-        )
+        return lines("perceptron", perceptron, delta / 14, fresh) + lines("margin", margin, delta / 14, scaled)
 
 
 def digits(delta: float) -> list[dict[str, Any]]:
@@ -91,11 +87,11 @@ def digits(delta: float) -> list[dict[str, Any]]:
         run = Pass(name, classes=range(10), penalised="average", validation_fraction=0.1, radius=radius)
         run.feed(scale * X[:1297], y[:1297])
         fresh = scale * X[1297:], y[1297:]
-        found += lines(name, run, delta / 14, fresh, fresh)
+        found += lines(name, run, delta / 14, fresh)
     return found
 
 
-def lines(name: str, run: Any, delta: float, fresh: tuple[Any, Any], few: tuple[Any, Any]) -> list[dict[str, Any]]:
+def lines(name: str, run: Any, delta: float, fresh: tuple[Any, Any]) -> list[dict[str, Any]]:
     """What each conversion of a run certifies, and the true value of just that."""
     from onepass import conversions
 
@@ -107,7 +103,7 @@ def lines(name: str, run: Any, delta: float, fresh: tuple[Any, Any], few: tuple[
         wrong = float((model.predict(fresh[0]) != fresh[1]).mean())
         if certificate.covers == "members":
             if judged is None:  # every hypothesis on its own: the dearest number here
-                judged = run.model("average", how="vote").member_errors(*few)
+                judged = run.model("average", how="vote").member_errors(*fresh)
             q = conversions.weights(trace, conversion, certificate.k or 0)
             true = float(q @ judged / q.sum())
         else:
