@@ -76,38 +76,17 @@ _OPTIONS = (
     click.option("--max-trace-memory", type=Size(), default="256MB", show_default=True, help="Update rows kept."),
     click.option("--seed", type=int, default=0, show_default=True, help="Chooses the rows of --validation-fraction."),
 )
-_NAMES = (
-    "learner",
-    "classes",
-    "bound",
-    "delta",
-    "loss",
-    "radius",
-    "horizon",
-    "cutoffs",
-    "no_intercept",
-    "max_trace_memory",
-    "seed",
-)
 
 
 def options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The learning options; the command gets them as one dict `learning`, in the names of `Pass`."""
+    return terminal.gathering(function, "learning", _OPTIONS, _in_names_of_pass)
 
-    @click.pass_context
-    def command(context: click.Context, /, **given: Any) -> Any:
-        learning = {name: given.pop(name) for name in _NAMES}
-        learning["fit_intercept"] = not learning.pop("no_intercept")
-        if learning["classes"] is not None:
-            learning["classes"] = [_label(text) for text in learning["classes"].split(",")]
-        return context.invoke(function, learning=learning, **given)
 
-    command.__name__, command.__doc__ = function.__name__, function.__doc__
-    command.__click_params__ = list(getattr(function, "__click_params__", []))  # type: ignore[attr-defined]
-    wrapped: Callable[..., Any] = command
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped
+def _in_names_of_pass(given: dict[str, Any]) -> dict[str, Any]:
+    classes = given.pop("classes")
+    listed = None if classes is None else [_label(text) for text in classes.split(",")]
+    return given | {"classes": listed, "fit_intercept": not given.pop("no_intercept")}
 
 
 def _label(text: str) -> float | str:

@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from onepass.cli import terminal
 from onepass.errors import DataError
 
 if TYPE_CHECKING:
@@ -60,18 +61,7 @@ _PLAIN = (
 
 def options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The reading options; the command gets them as one dict `reading`."""
-
-    @click.pass_context
-    def command(context: click.Context, /, **given: Any) -> Any:
-        names = ("format", "compression", "threads", "on_error", "max_bad", *_PLAIN)
-        return context.invoke(function, reading={name: given.pop(name) for name in names}, **given)
-
-    command.__name__, command.__doc__ = function.__name__, function.__doc__
-    command.__click_params__ = list(getattr(function, "__click_params__", []))  # type: ignore[attr-defined]
-    wrapped: Callable[..., Any] = command
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped
+    return terminal.gathering(function, "reading", _OPTIONS, dict)
 
 
 def said(reading: dict[str, Any]) -> dict[str, Any]:

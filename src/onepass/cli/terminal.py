@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -56,24 +56,42 @@ class Say:
             click.echo(text())
 
 
-def talking(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of commands that take long: --json, --jsonl, -q, --log-every; the command gets `say`."""
+def gathering(
+    function: Callable[..., Any],
+    name: str,
+    choices: Sequence[Callable[..., Any]],
+    make: Callable[[dict[str, Any]], Any],
+) -> Callable[..., Any]:
+    """The command with these options more; it gets what `make` makes of their values as one argument `name`."""
 
     @click.pass_context
-    def command(
-        context: click.Context, /, as_json: bool, as_jsonl: bool, quiet: bool, log_every: float, **rest: Any
-    ) -> Any:
-        return context.invoke(function, say=Say(as_json, as_jsonl, quiet, log_every), **rest)
+    def command(context: click.Context, /, **given: Any) -> Any:
+        own = {key: given.pop(key) for key in keys}
+        return context.invoke(function, **{name: make(own)}, **given)
 
-    command.__name__, command.__doc__ = function.__name__, function.__doc__
-    command.__click_params__ = list(getattr(function, "__click_params__", []))  # type: ignore[attr-defined]
-    wrapped: Callable[..., Any] = options(command)
-    wrapped = click.option(
-        "--jsonl", "as_jsonl", is_flag=True, help="Print progress events and the result as JSON lines."
-    )(wrapped)
-    return click.option(
+    wrapped: Any = command
+    wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
+    wrapped.__click_params__ = list(getattr(function, "__click_params__", []))
+    before = len(wrapped.__click_params__)
+    for option in reversed(choices):
+        wrapped = option(wrapped)
+    keys = [parameter.name for parameter in wrapped.__click_params__[before:]]
+    return wrapped  # type: ignore[no-any-return]
+
+
+_TALK = (
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text."),
+    click.option("--jsonl", "as_jsonl", is_flag=True, help="Print progress events and the result as JSON lines."),
+    click.option("-q", "--quiet", is_flag=True, help="Say nothing but the result and errors."),
+    click.option(
         "--log-every", type=click.FloatRange(0.01), default=10.0, help="Seconds between lines without a terminal."
-    )(wrapped)
+    ),
+)
+
+
+def talking(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands that take long; the command gets them as `say`."""
+    return gathering(function, "say", _TALK, lambda given: Say(**given))
 
 
 def console() -> Any:
