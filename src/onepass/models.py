@@ -15,7 +15,7 @@ from onepass.errors import DataError
 from onepass.labels import Label
 from onepass.loop import head_of, score
 from onepass.rows import AnyRows, Array, Floats, Ints, accept, block, blocks, count, onto_ball, survey
-from onepass.trace.log import SHIFT, Log
+from onepass.trace.log import SHIFTS, Log
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,4 +166,4 @@ def _guess(log: Log, bias: float, x: Floats, classes: int, guesses: Ints) -> Non
                 scores[log.label[j]] += product
                 scores[log.rival[j]] -= product
             if log.shift[j]:
-                scores *= SHIFT
+                scores *= SHIFTS[log.shift[j]]

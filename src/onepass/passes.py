@@ -21,8 +21,8 @@ from onepass.candidates import Watchlist
 from onepass.certificates import Certificate, certified_loss, certify, check
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
 from onepass.labels import Label, Labels
-from onepass.learners import Setting, named
-from onepass.loop import RADIUS2, SCALE, head_of, keep, learn, renew_norm
+from onepass.learners import Setting, has_own_rate, named, rate_table
+from onepass.loop import GREW, RADIUS2, SCALE, first_state, head_of, keep, learn, renew_norm
 from onepass.models import LinearModel, VotedModel
 from onepass.regret import Regret, regret
 from onepass.rows import (
@@ -40,6 +40,7 @@ from onepass.rows import (
     survey,
     take,
 )
+from onepass.schedules import Schedule
 from onepass.trace import Survivor, Terms, Trace, combine
 from onepass.trace.columns import Columns, empty_columns
 from onepass.trace.grid import BINS, coarse, floor_index
@@ -102,7 +103,6 @@ class Pass:
         seed: int = 0,
     ) -> None:
         self.learner = named(learner)
-        self.learner.rule(Setting())  # says at once what is wrong with the learner's own parameters
         check(conversion, delta, bound)
         if cutoffs not in ("grid", "all"):
             raise ValueError(f"cutoffs: 'grid' or 'all' expected, got {cutoffs!r}")
@@ -112,6 +112,7 @@ class Pass:
         _check_count("n_features", n_features, 1)
         _check_count("max_features", max_features, 1)
         _check_count("max_trace_memory", max_trace_memory, 0)
+        self.learner.rule(Setting(features=n_features))  # says at once what is wrong with the learner's own parameters
         if max_features >= 1 << 31:
             raise ValueError(f"max_features: below 2^31 expected, got {max_features}")
         if penalised not in (None, "average", "hypothesis"):
@@ -142,7 +143,7 @@ class Pass:
         self._longest_row = 0.0  # for radius="auto"
         self._dense_width: int | None = None
         self._weights = np.zeros((1 + (n_features or 0), self._outputs))
-        self._state = np.array([1.0, 0.0, 0.0])
+        self._state = first_state()
         self._log = empty_log()
         self._columns: Columns | None = None
         self._tally = empty_tally(BINS)
@@ -160,8 +161,11 @@ class Pass:
         self._answers: dict[Any, Any] = {}  # certificates asked for since the last row
         self._helper: Executor | None = None  # while a long feed is under way
         self._copies: list[Future[None]] = []
-        self._plain = radius is None and not self._watched and stop_at is None  # a row goes straight to the learner
+        self._rates: Schedule | None = None  # of the rows being fed, where the rate is a user's function
         self._declare_radius(self._R)
+        self._plain = (  # a row goes straight to the learner
+            radius is None and not self._watched and stop_at is None and not has_own_rate(self._rule)
+        )
         self._widen(n_features or 0)
         certified_loss(self._trace(), loss)
 
@@ -186,6 +190,8 @@ class Pass:
         width, canonical = survey(rows, self.n_features or self.max_features, self._helper)
         if isinstance(rows, Dense) and width != (self.n_features or self._dense_width or width):
             raise DataError(f"X: {width} features, but {self.n_features or self._dense_width} are expected")
+        if has_own_rate(self._rule):
+            self._rates = rate_table(self._rule, self.rounds + 1, self.rounds + count(rows))
         before = self.state() if self._may_refuse(rows, width) else None
         self._labels = labels
         if isinstance(rows, Dense):
@@ -279,14 +285,15 @@ class Pass:
             self._finish_copies()
             self._log = self._log.with_room(len(y), values)
         before = self._log.updates
-        learn(self._head, rows, y, self._rule, self._state, self._log, self.rounds)
+        rule = self._rule if self._rates is None else self._rule._replace(schedule=self._rates)
+        learn(self._head, rows, y, rule, self._state, self._log, self.rounds)
         if self._log.updates > before:
             self._keep(rows, before)
         self.rounds += len(y)
         self._updates += self._log.updates - before
         if self._first is None and self._log.updates:
             self._first = Survivor(0, int(self._log.round[0]), float(self._log.margin[0]))
-        if self._columns is not None or self._log.size > self.max_trace_memory:
+        if self._columns is not None or self._log.size > self.max_trace_memory or self._state[GREW]:
             self._compact()
         t = self.rounds
         if self.learner.tracks_norm and t % RENEW == 0:
@@ -349,7 +356,7 @@ class Pass:
         n = count(rows)
         values = rows.values.size if isinstance(rows, Dense) else int(rows.indptr[-1] - rows.indptr[0])
         size = self._log.size + n * PER_UPDATE + values * PER_VALUE
-        if self._columns is None and size <= self.max_trace_memory:
+        if self._columns is None and size <= self.max_trace_memory and not self.learner.grows:
             return False
         columns = coarse(1, floor_index(self.rounds + n) + 1).size
         return 8 * (max(width + 1, len(self._weights))) * self._outputs * columns > self.max_trace_memory
@@ -374,9 +381,9 @@ class Pass:
     @property
     def _setting(self) -> Setting:
         if self._R is None:
-            return Setting(self.horizon, None)
+            return Setting(self.horizon, None, self.n_features)
         fan = 1.0 if self._outputs == 1 else 2.0
-        return Setting(self.horizon, math.sqrt(fan * (self._R * self._R + self._bias)))
+        return Setting(self.horizon, math.sqrt(fan * (self._R * self._R + self._bias)), self.n_features)
 
     @property
     def _loss_bound(self) -> float | None:

@@ -18,13 +18,24 @@ import difflib
 from typing import Any
 
 from onepass._jit import by_type
-from onepass.learners import margin, passive_aggressive, perceptron
+from onepass.learners import margin, normalized, passive_aggressive, perceptron
 from onepass.learners.learner import Learner, Setting
 from onepass.learners.margin import MarginPerceptron
+from onepass.learners.normalized import NormalizedPerceptron
 from onepass.learners.passive_aggressive import PassiveAggressive
 from onepass.learners.perceptron import Perceptron
+from onepass.schedules import Custom, Schedule, for_kernel
 
-__all__ = ["NAMES", "Learner", "MarginPerceptron", "PassiveAggressive", "Perceptron", "Setting", "named"]
+__all__ = [
+    "NAMES",
+    "Learner",
+    "MarginPerceptron",
+    "NormalizedPerceptron",
+    "PassiveAggressive",
+    "Perceptron",
+    "Setting",
+    "named",
+]
 
 NAMES: dict[str, Learner] = {
     "perceptron": Perceptron(),
@@ -32,9 +43,10 @@ NAMES: dict[str, Learner] = {
     "margin-sphere": MarginPerceptron(projection="sphere"),
     "pa": PassiveAggressive(),
     "pa2": PassiveAggressive(variant=2),
+    "normalized": NormalizedPerceptron(),
 }
 
-_rules = (perceptron, margin, passive_aggressive)
+_rules = (perceptron, margin, passive_aggressive, normalized)
 step = by_type({rule: function for module in _rules for rule, function in module.STEPS.items()})
 widen = by_type({rule: function for module in _rules for rule, function in module.WIDEN.items()})
 
@@ -58,3 +70,13 @@ def named(learner: Any) -> Learner:
     if isinstance(learner, Learner):
         return learner
     raise TypeError(f"learner: a name, a learner or its class expected, got {learner!r}")
+
+
+def has_own_rate(rule: Any) -> bool:
+    """Whether the rule's rate is a user's function, which no kernel can call."""
+    return isinstance(getattr(rule, "schedule", None), Custom)
+
+
+def rate_table(rule: Any, first: int, last: int) -> Schedule:
+    """The rates of rounds first..last of such a rule, each asked for once, in order."""
+    return for_kernel(rule.schedule, first, last)

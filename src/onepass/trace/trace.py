@@ -17,6 +17,8 @@ from onepass.trace.grid import floor_index
 from onepass.trace.log import Log, coefficients, gather
 from onepass.trace.tally import Tally
 
+GREW = " (or when normalising had raised the scale so far that sums of rows would have cancelled)"
+
 
 class Terms(NamedTuple):
     """What was agreed before the first row."""
@@ -119,7 +121,8 @@ class Trace:
         """The log, or a refusal that says how to keep it."""
         if self.log is None:
             raise ConversionError(
-                f"{what} needs the update rows, which were compacted when they outgrew max_trace_memory. "
+                f"{what} needs the update rows, which were compacted when they outgrew max_trace_memory"
+                f"{GREW if self.terms.learner.grows else ''}. "
                 "Raise max_trace_memory, or choose last, average, longest or cutoff on the grid."
             )
         return self.log
