@@ -32,3 +32,36 @@ def margin(eta):
         return w / max(1.0, np.linalg.norm(w))
 
     return update
+
+
+def shifted(Z, y, eta, N, warmup, window=1000):
+    """(W_0 … W_m, mistakes, turns): W' = W + (η/N)·y·(x − T), T = Σyx/Σy, W = W'/‖W'‖. (barkai1995, eq. 10 and 12)
+
+    Plain until t = warmup·N and while |Σy| ≤ 3√t; W turns to −W after a window with mistakes 3σ above one half.
+    """
+    W, P, S = [np.zeros(Z.shape[1])], np.zeros(Z.shape[1]), 0.0
+    mistakes, turns = [], []
+    for t, (x, label) in enumerate(zip(Z, y, strict=True), start=1):
+        w = W[-1]
+        P, S = P + label * x, S + label
+        mistakes.append(label * (w @ x) <= 0)
+        if mistakes[-1]:
+            T = P / S if t > warmup * N and abs(S) > 3 * np.sqrt(t) else 0.0
+            w = w + eta(t) / N * label * (x - T)
+            norm = np.linalg.norm(w)
+            w = w / norm if norm > 1e-15 else w
+        if t % window == 0 and sum(mistakes[-window:]) > window / 2 + 1.5 * np.sqrt(window):
+            w = -w
+            turns.append(t)
+        W.append(w)
+    return W, np.array(mistakes), turns
+
+
+def shifted_survivals(mistakes, turns):
+    """n_j: a run ends with a mistake, and when W is turned after a round without one."""
+    n = [0]
+    for t, mistake in enumerate(mistakes, start=1):
+        n[-1] += 1
+        if mistake or t in turns:
+            n.append(0)
+    return np.array(n)

@@ -22,6 +22,8 @@ from strategies import csr, cuts, dyadic
         OnePassClassifier(),
         OnePassClassifier(MarginPerceptron(), radius=1.0),
         OnePassClassifier("pa", conversion="penalised", shuffle=False),
+        OnePassClassifier("normalized"),
+        OnePassClassifier("shifted"),
     ]
 )
 def test_scikit_learns_own_checks(estimator, check):

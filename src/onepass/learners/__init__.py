@@ -24,6 +24,7 @@ from onepass.learners.margin import MarginPerceptron
 from onepass.learners.normalized import NormalizedPerceptron
 from onepass.learners.passive_aggressive import PassiveAggressive
 from onepass.learners.perceptron import Perceptron
+from onepass.learners.shifted import ShiftedPerceptron
 from onepass.schedules import Custom, Schedule, for_kernel
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "PassiveAggressive",
     "Perceptron",
     "Setting",
+    "ShiftedPerceptron",
     "named",
 ]
 
@@ -44,6 +46,7 @@ NAMES: dict[str, Learner] = {
     "pa": PassiveAggressive(),
     "pa2": PassiveAggressive(variant=2),
     "normalized": NormalizedPerceptron(),
+    "shifted": ShiftedPerceptron(),
 }
 
 _rules = (perceptron, margin, passive_aggressive, normalized)

@@ -119,6 +119,11 @@ class Trace:
 
     def need_log(self, what: str) -> Log:
         """The log, or a refusal that says how to keep it."""
+        if not self.terms.learner.keeps_rows:
+            raise ConversionError(
+                f"{what} needs update rows, and the hypotheses of {type(self.terms.learner).__name__} are no sums of "
+                "rows (x − T changes with every row). Choose last, average, cutoff, or declare penalised."
+            )
         if self.log is None:
             raise ConversionError(
                 f"{what} needs the update rows, which were compacted when they outgrew max_trace_memory"
@@ -172,6 +177,10 @@ def merge(traces: Sequence[Trace]) -> Trace:
     """
     if not traces:
         raise ValueError("traces: at least one expected")
+    if not traces[0].terms.learner.keeps_rows:
+        raise ConversionError(
+            f"{type(traces[0].terms.learner).__name__}: its traces cannot be merged; run it in one pass"
+        )
     if any(trace.terms != traces[0].terms for trace in traces):
         raise ValueError("traces: they must come from passes with the same terms")
     parts = [trace.compact() for trace in traces]
