@@ -589,6 +589,7 @@ class Pass:
         """
         if self._lazy is not None:
             return self
+        self._enter_tally()  # now, or both would enter the same updates into the tally that they share
         twin = copy.copy(self)
         twin._log = self._log.cut()
         try:
