@@ -65,3 +65,20 @@ def shifted_survivals(mistakes, turns):
         if mistake or t in turns:
             n.append(0)
     return np.array(n)
+
+
+def smooth(f, gradient, W, X, y, eta):
+    """All of W_0 … W_m and the mistakes: W ← W + η(t)·y·∇f(x; W) where sgn f(x; W) ≠ y. (barkai1995, eq. 19-20)"""
+    path, mistakes = [W], []
+    for t, (x, label) in enumerate(zip(X, y, strict=True), start=1):
+        mistakes.append(label * f(path[-1], x) <= 0)
+        path.append(path[-1] + eta(t) * label * gradient(path[-1], x) if mistakes[-1] else path[-1])
+    return path, np.array(mistakes)
+
+
+def cutoff_average(path, mistakes, k):
+    """Σ (n_j − k)₊·W_j, and H_0 once more if k > 0, over the sum of the weights. (dekel2008, eq. 3-4)"""
+    run = np.concatenate([[0], np.cumsum(mistakes)])[: len(mistakes)]
+    n = np.bincount(run)
+    q = np.maximum(n - k, 0) + (np.arange(n.size) == 0) * (k > 0)
+    return sum(w * path[np.argmax(run == j)] for j, w in enumerate(q)) / q.sum()

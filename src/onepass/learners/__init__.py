@@ -25,6 +25,7 @@ from onepass.learners.normalized import NormalizedPerceptron
 from onepass.learners.passive_aggressive import PassiveAggressive
 from onepass.learners.perceptron import Perceptron
 from onepass.learners.shifted import ShiftedPerceptron
+from onepass.learners.smooth import SmoothThreshold
 from onepass.schedules import Custom, Schedule, for_kernel
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "Perceptron",
     "Setting",
     "ShiftedPerceptron",
+    "SmoothThreshold",
     "named",
 ]
 
@@ -72,6 +74,8 @@ def named(learner: Any) -> Learner:
         return learner()
     if isinstance(learner, Learner):
         return learner
+    if isinstance(learner, SmoothThreshold) or learner is SmoothThreshold:
+        raise TypeError("learner: SmoothThreshold has hypotheses that are not linear; use SmoothThresholdClassifier")
     raise TypeError(f"learner: a name, a learner or its class expected, got {learner!r}")
 
 
