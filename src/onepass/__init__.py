@@ -22,7 +22,7 @@ _HOME = {
     "OnePassClassifier": "estimator",
     "OnepassError": "errors",
     "Pass": "passes",
-    "SmoothThresholdClassifier": "estimator",
+    "SmoothThresholdClassifier": "smooth.estimator",
     "StoppedError": "errors",
     "Trace": "trace",
     "VotedModel": "models",
