@@ -195,7 +195,7 @@ class Pass:
                 self._feed(rows, y, spans)
             finally:
                 self._finish_copies()
-                self._helper = None
+                self._helper = self._rates = None
 
     def _feed(self, rows: AnyRows, y: Any, spans: list[tuple[int, int]]) -> None:
         labels, codes = self._labels.encode(y, count(rows))
