@@ -19,7 +19,7 @@ from typing import ClassVar, NamedTuple
 
 from onepass._jit import by_type
 from onepass.learners.learner import Learner, Setting, inputs, own_rate
-from onepass.schedules import Schedule, noisy_optimum
+from onepass.schedules import NoisyPowerLaw, Schedule
 
 WARMUP = 20.0  # α until which the plain rule runs
 WINDOW = 1000  # rounds over which the running error is counted
@@ -51,7 +51,8 @@ shifts = by_type({Shifted: _shifts})  # shifts(rule, Σy, t): whether T is used 
 class ShiftedPerceptron(Learner):
     """The normalised perceptron stepping along x − T: it tends to the teacher though labels are turned over at random.
 
-    schedule    η(t): one of onepass.schedules or a function of t; None: noisy_optimum(N, q0=1)
+    schedule    η(t): one of onepass.schedules or a function of t; None: NoisyPowerLaw(2, 0.75, N, q0=1), which falls
+                slowly enough for any q₀ (z = 1 is better where q₀ is known: `noisy_optimum`)
     N           the number of inputs; None: the number of features declared on the pass (the estimator declares it)
     warmup      α = t/N from which x is shifted; the plain rule runs until then
 
@@ -59,7 +60,7 @@ class ShiftedPerceptron(Learner):
     constant feature of an intercept has T = 1, so the intercept stays where the plain rule left it.
 
     >>> ShiftedPerceptron(N=50).rule(Setting())
-    Shifted(schedule=NoisyPowerLaw(eta0=2.0, z=1.0, N=50.0, q0=1.0), N=50.0, warmup=20.0)
+    Shifted(schedule=NoisyPowerLaw(eta0=2.0, z=0.75, N=50.0, q0=1.0), N=50.0, warmup=20.0)
     """
 
     schedule: Schedule | Callable[[float], float] | None = None
@@ -78,13 +79,13 @@ class ShiftedPerceptron(Learner):
         N = inputs(self.N, setting)
         if not 0.0 <= self.warmup < math.inf:
             raise ValueError(f"warmup: a number of at least 0 expected, got {self.warmup!r}")
-        return Shifted(own_rate(self.schedule) or noisy_optimum(N, 1.0), N, float(self.warmup))
+        return Shifted(own_rate(self.schedule) or NoisyPowerLaw(2.0, 0.75, N, 1.0), N, float(self.warmup))
 
 
 def unshifted(rule: Shifted, total: float, t: int, plain: int, shifted: int) -> str | None:
     """Why the plain rule is in use after round t, if it is; of the updates since the warm-up, so many were plain.
 
-    >>> print(unshifted(Shifted(noisy_optimum(5, 1.0), 5.0), 12.0, 400, 30, 4))
+    >>> print(unshifted(ShiftedPerceptron(N=5).rule(Setting()), 12.0, 400, 30, 4))
     shifted: the labels are too balanced for the shift: |Σy| = 12 after 400 rounds, and T = ⟨y·x⟩/⟨y⟩ is used only
     above 3√t = 60. The plain rule is in use (30 of 34 updates since the warm-up): its model is biased if labels are
     noisy
