@@ -17,11 +17,14 @@ from onepass.learners import MarginPerceptron, PassiveAggressive, Perceptron
 from strategies import csr, cuts, dyadic
 
 
+@pytest.mark.filterwarnings("ignore:shifted")  # its checks have few rows, and balanced ones
 @parametrize_with_checks(
     [
         OnePassClassifier(),
         OnePassClassifier(MarginPerceptron(), radius=1.0),
         OnePassClassifier("pa", conversion="penalised", shuffle=False),
+        OnePassClassifier("normalized"),
+        OnePassClassifier("shifted"),
     ]
 )
 def test_scikit_learns_own_checks(estimator, check):
@@ -134,6 +137,14 @@ def test_pickles_are_small_go_on_learning_and_keep_rows_only_if_asked():
     assert pickle.loads(pickle.dumps(rows)).convert("suffix") is not None
     with pytest.raises(ConversionError, match="max_trace_memory"):
         pickle.loads(pickle.dumps(plain)).convert("suffix")
+
+
+def test_a_pickle_leaves_the_original_as_it_was():
+    X, y = dyadic(7, 500, 6)
+    stored, untouched = (OnePassClassifier(shuffle=False).fit(X, y) for _ in range(2))
+    pickle.dumps(stored)
+    assert stored.certificate_ == untouched.certificate_
+    assert stored.trace_.mistakes == untouched.trace_.mistakes
 
 
 def test_data_frames_and_text_labels():

@@ -79,15 +79,21 @@ class CutoffAverager:
         self._now: Any = None  # the hypothesis in use
         self._then: Any = None  # a copy of it, as it was when it made its loss, if it did
 
-    def observe(self, hypothesis: Any, loss: float) -> None:
+    def observe(self, hypothesis: Any, loss: float, rounds: int = 1) -> None:
         """The hypothesis in use and the loss it made on this round's example; call it before the update.
+
+        Several `rounds` at once: it was in use on all of them, and made this loss on the last and none before.
 
         Give a new object if the hypothesis changed, the same object if it survived. A run ends with a positive loss, or
         when another object comes.
         """
         loss = float(loss)
+        if rounds < 1:
+            raise ValueError(f"rounds: at least 1 expected, got {rounds!r}")
         if not 0.0 <= loss <= self.loss_bound:
-            raise DataError(f"loss: round {self.rounds + 1} has {loss}, outside [0, {self.loss_bound}] (loss_bound)")
+            raise DataError(
+                f"loss: round {self.rounds + rounds} has {loss}, outside [0, {self.loss_bound}] (loss_bound)"
+            )
         if hypothesis is self._now and self._then is not None and not _same(hypothesis, self._then):
             raise DataError(
                 "hypothesis: changed in place after a loss; what went before it is gone. "
@@ -98,7 +104,7 @@ class CutoffAverager:
         elif hypothesis is not self._now and self.rounds > self._since:
             self._end_run(0.0)
         self._now, self._then = hypothesis, copy.deepcopy(hypothesis) if loss > 0.0 else None
-        self.rounds += 1
+        self.rounds += rounds
         if loss > 0.0:
             self._end_run(loss)
 

@@ -88,6 +88,8 @@ class Choices(NamedTuple):
 
 def choices(trace: Trace, conversion: str, loss: str) -> Iterator[Choices]:
     """The family of a conversion, in blocks."""
+    if conversion == "longest" and not trace.terms.learner.keeps_rows:
+        trace.need_log(conversion)
     if conversion == "cutoff":
         return _all_cutoffs(trace, loss) if trace.terms.cutoffs == "all" else _grid_cutoffs(trace, loss)
     if conversion == "suffix":

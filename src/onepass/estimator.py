@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onepass.certificates import Certificate
 from onepass.errors import ConversionError
+from onepass.learners import named
 from onepass.models import LinearModel, VotedModel
 from onepass.passes import Pass
 from onepass.rows import Array, Floats
@@ -125,6 +127,11 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _start(self, classes: Array) -> None:
         if len(classes) < 2:
             raise ValueError(f"y: at least two classes are needed, got one class: {classes.tolist()}")
+        if len(classes) > 2 and not named(self.learner).several:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass; "
+                f"learner={self.learner!r} learns two classes"
+            )
         penalised = self.penalised
         if penalised is None and self.conversion == "penalised":
             penalised = "average"
@@ -228,6 +235,8 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        with contextlib.suppress(ValueError, TypeError):  # a wrong learner is told of by fit
+            tags.classifier_tags.multi_class = named(self.learner).several
         return tags
 
     def __getstate__(self) -> dict[str, Any]:

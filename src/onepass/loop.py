@@ -14,7 +14,7 @@ import numpy as np
 from onepass._jit import by_type, jit
 from onepass.learners import step, widen
 from onepass.rows import AnyRows, Floats, Ints, add, copy_row, dot, dots, filled, squared_norm, transfer
-from onepass.trace.log import SHIFT, TINY, Log
+from onepass.trace.log import DOWN, HUGE, SHIFTS, TINY, UP, Log
 from onepass.trace.tally import Tally, charge
 
 
@@ -77,7 +77,43 @@ judge = by_type({Binary: _judge_binary, Several: _judge_several})  # (margin, ri
 push = by_type({Binary: _push_binary, Several: _push_several})  # v += a·direction
 reach2 = by_type({Binary: _reach_binary, Several: _reach_several})  # squared length of the direction
 
-SCALE, NORM2, RADIUS2 = 0, 1, 2  # places in the learner's state
+# Places in the learner's state. A rule that normalises may raise the scale, and then v shrinks by cancellation: RENEWED
+# is the scale from which the carried ‖w‖² is still good, LOW the lowest scale ever, GREW whether it has risen so far
+# that a sum of all update rows would not give w.
+SCALE, NORM2, RADIUS2, RENEWED, LOW, GREW = 0, 1, 2, 3, 4, 5
+RENEWAL = 2.0**8  # growth after which ‖w‖² is summed afresh: its error grows as the square of the scale
+GROWTH = 2.0**20  # growth that update rows can stand: their sum loses as many digits as the scale has gained
+
+
+def first_state() -> Floats:
+    """The state before the first row: w = 0."""
+    return np.array([1.0, 0.0, 0.0, 1.0, 1.0, 0.0])
+
+
+@jit
+def renew_norm(head: Head, state: Floats) -> None:
+    """‖w‖² afresh: the sum carried from step to step drifts after a huge row, and when the scale has risen."""
+    total = 0.0
+    for v in head.w.flat:
+        total += v * v
+    for v in head.b.flat:
+        total += v * v
+    state[NORM2] = state[SCALE] * state[SCALE] * total
+    state[RENEWED] = state[SCALE]
+
+
+@jit
+def _follow(head: Head, state: Floats, scale: float, norm2: float) -> float:
+    """‖w‖², afresh if the scale has risen much; notes how far it has risen and fallen."""
+    state[LOW] = min(state[LOW], scale)
+    state[RENEWED] = min(state[RENEWED], scale)
+    if scale > GROWTH * state[LOW]:
+        state[GREW] = 1.0
+    if scale > RENEWAL * state[RENEWED]:
+        state[SCALE] = scale
+        renew_norm(head, state)
+        return float(state[NORM2])
+    return norm2
 
 
 @jit
@@ -99,11 +135,16 @@ def learn(head: Head, rows: AnyRows, y: Ints, rule: object, state: Floats, log: 
             a /= scale  # the log's a: v ← v + a·direction
             push(head, a, rows, i, y[i], rival)
             scale *= shrink
-            log.shift[k] = scale < TINY
-            if scale < TINY:
-                scale /= SHIFT
-                head.w[:] *= SHIFT
-                head.b[:] *= SHIFT
+            if shrink != 1.0:
+                norm2 = _follow(head, state, scale, norm2)
+            log.shift[k] = DOWN if scale < TINY else (UP if scale > HUGE else 0)
+            if log.shift[k]:
+                factor = SHIFTS[log.shift[k]]
+                scale /= factor
+                state[RENEWED] /= factor
+                state[LOW] /= factor
+                head.w[:] *= factor
+                head.b[:] *= factor
             end += filled(rows, i)
             log.indptr[k + 1] = end
             log.row[k], log.round[k], log.label[k], log.rival[k] = i, t, y[i], rival
@@ -119,17 +160,6 @@ def keep(log: Log, rows: AnyRows, first: int) -> None:
     for k in range(first, log.row.size):
         copy_row(rows, log.row[k], log, log.indptr[k])
         log.row[k] = 0  # where it stood depends on how the stream was cut, and nothing else may
-
-
-@jit
-def renew_norm(head: Head, state: Floats) -> None:
-    """‖w‖² afresh: the sum carried from step to step drifts after a huge row."""
-    total = 0.0
-    for v in head.w.flat:
-        total += v * v
-    for v in head.b.flat:
-        total += v * v
-    state[NORM2] = state[SCALE] * state[SCALE] * total
 
 
 @jit

@@ -31,7 +31,7 @@ from onepass.rows import (
     part,
     survey,
 )
-from onepass.trace.log import SHIFT, Log
+from onepass.trace.log import SHIFTS, Log
 
 STRIP = 128  # rows that all hypotheses judge in one call
 
@@ -205,7 +205,7 @@ def _guess(log: Log, products: Floats, classes: int, guesses: Ints) -> None:
                 scores[log.label[j]] += product
                 scores[log.rival[j]] -= product
             if log.shift[j]:
-                scores *= SHIFT
+                scores *= SHIFTS[log.shift[j]]
 
 
 @jit

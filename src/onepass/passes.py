@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import nullcontext
@@ -22,8 +23,9 @@ from onepass.candidates import Watchlist
 from onepass.certificates import Certificate, certified_loss, certify, check
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
 from onepass.labels import Label, Labels
-from onepass.learners import Setting, named
-from onepass.loop import RADIUS2, SCALE, head_of, keep, learn, renew_norm
+from onepass.learners import Setting, has_own_rate, named, rate_table
+from onepass.learners.shifted import unshifted
+from onepass.loop import GREW, RADIUS2, SCALE, first_state, head_of, keep, learn, renew_norm
 from onepass.models import LinearModel, VotedModel
 from onepass.regret import Regret, regret
 from onepass.rows import (
@@ -41,6 +43,8 @@ from onepass.rows import (
     survey,
     take,
 )
+from onepass.schedules import Schedule
+from onepass.shifting import TOTAL, UNUSED, USED, advance, columns_of, empty_lazy, settle, size_after, weights_of, wider
 from onepass.trace import Survivor, Terms, Trace, combine
 from onepass.trace.columns import Columns, empty_columns
 from onepass.trace.grid import BINS, coarse, floor_index
@@ -103,7 +107,6 @@ class Pass:
         seed: int = 0,
     ) -> None:
         self.learner = named(learner)
-        self.learner.rule(Setting())  # says at once what is wrong with the learner's own parameters
         check(conversion, delta, bound)
         if cutoffs not in ("grid", "all"):
             raise ValueError(f"cutoffs: 'grid' or 'all' expected, got {cutoffs!r}")
@@ -113,8 +116,14 @@ class Pass:
         _check_count("n_features", n_features, 1)
         _check_count("max_features", max_features, 1)
         _check_count("max_trace_memory", max_trace_memory, 0)
+        self.learner.rule(Setting(features=n_features))  # says at once what is wrong with the learner's own parameters
         if max_features >= 1 << 31:
             raise ValueError(f"max_features: below 2^31 expected, got {max_features}")
+        if not self.learner.keeps_rows and (cutoffs == "all" or conversion in ("longest", "suffix")):
+            raise ConversionError(
+                f"{type(self.learner).__name__} keeps no update rows (x − T changes with every row): choose the "
+                "conversion last, average or cutoff on the grid, or penalised"
+            )
         if penalised not in (None, "average", "hypothesis"):
             raise ValueError(f"penalised: 'average', 'hypothesis' or None expected, got {penalised!r}")
         if not 0.0 <= validation_fraction < 1.0:
@@ -138,14 +147,18 @@ class Pass:
             label: self._labels.encode([label], 1)[1]
             for label in (self._labels.classes if self._labels.declared else ())
         }
+        if self._labels.count > 2 and not self.learner.several:
+            raise ValueError(f"classes: {type(self.learner).__name__} learns two classes, got {self._labels.count}")
         self._bias = 1.0 if fit_intercept else 0.0
         self._R = float(radius) if _is_number(radius) else None
         self._longest_row = 0.0  # for radius="auto"
         self._dense_width: int | None = None
         self._weights = np.zeros((1 + (n_features or 0), self._outputs))
-        self._state = np.array([1.0, 0.0, 0.0])
+        self._state = first_state()
         self._log = empty_log()
         self._columns: Columns | None = None
+        self._lazy = None if self.learner.keeps_rows else empty_lazy(n_features or 0)
+        self._warned = False
         self._tally = empty_tally(BINS)
         self._tallied, self._since = 0, 0  # updates of the log entered in the tally; round of the last of them
         self._first: Survivor | None = None
@@ -161,8 +174,11 @@ class Pass:
         self._answers: dict[Any, Any] = {}  # certificates asked for since the last row
         self._helper: Executor | None = None  # while a long feed is under way
         self._waiting: list[Future[None]] = []
-        self._plain = radius is None and not self._watched and stop_at is None  # a row goes straight to the learner
+        self._rates: Schedule | None = None  # of the rows being fed, where the rate is a user's function
         self._declare_radius(self._R)
+        self._plain = (  # a row goes straight to the learner
+            radius is None and not self._watched and stop_at is None and not has_own_rate(self._rule)
+        )
         self._widen(n_features or 0)
         certified_loss(self._trace(), loss)
 
@@ -180,13 +196,15 @@ class Pass:
                 self._feed(rows, y, spans)
             finally:
                 self._catch_up()
-                self._helper = None
+                self._helper = self._rates = None
 
     def _feed(self, rows: AnyRows, y: Any, spans: list[tuple[int, int]]) -> None:
         labels, codes = self._labels.encode(y, count(rows))
         width, canonical = survey(rows, self.n_features or self.max_features, self._helper)
         if isinstance(rows, Dense) and width != (self.n_features or self._dense_width or width):
             raise DataError(f"X: {width} features, but {self.n_features or self._dense_width} are expected")
+        if has_own_rate(self._rule):
+            self._rates = rate_table(self._rule, self.rounds + 1, self.rounds + count(rows))
         before = self.state() if self._may_refuse(rows, width) else None
         self._labels = labels
         if isinstance(rows, Dense):
@@ -278,23 +296,34 @@ class Pass:
     def _advance(self, rows: AnyRows, y: Ints) -> None:
         """Learn rows up to the next border."""
         self._watch("penalised", rows, y)
-        values = _values(rows)
+        values = 0 if self._lazy is not None else _values(rows)  # which keeps no rows
         if not self._log.has_room(len(y), values):
             self._catch_up()
             self._log = self._log.with_room(len(y), values)
         before = self._log.updates
-        learn(self._head, rows, y, self._rule, self._state, self._log, self.rounds)
-        if self._log.updates > before:
-            self._keep(rows, before)
+        rule = self._rule if self._rates is None else self._rule._replace(schedule=self._rates)
+        if self._lazy is not None:
+            memory = self.max_trace_memory
+            self._lazy = advance(self._lazy, rows, y, rule, self._bias, self._log, self.rounds, memory)
+        else:
+            learn(self._head, rows, y, rule, self._state, self._log, self.rounds)
+            if self._log.updates > before:
+                self._keep(rows, before)
         self.rounds += len(y)
         self._updates += self._log.updates - before
         if self._first is None and self._log.updates:
             self._first = Survivor(0, int(self._log.round[0]), float(self._log.margin[0]))
-        if self._columns is not None or self._log.size > self.max_trace_memory:
+        if self._lazy is not None:
+            self._enter_tally()
+            self._empty_log()
+        elif self._columns is not None or self._log.size > self.max_trace_memory or self._state[GREW]:
             self._compact()
         t = self.rounds
         if self.learner.tracks_norm and t % RENEW == 0:
-            renew_norm(self._head, self._state)
+            if self._lazy is not None:
+                settle(self._lazy)
+            else:
+                renew_norm(self._head, self._state)
         if self._watched and t & (t - 1) == 0:
             self._freeze(t.bit_length() - 1)
         if self.stop_at is not None and next_look(t - 1) == t:
@@ -342,6 +371,8 @@ class Pass:
                     watched.live[number] = np.zeros_like(weights)
                     watched.live[number][: len(old)] = old
         self._head = head_of(self._weights, self._bias)
+        if self._lazy is not None:
+            self._lazy = wider(self._lazy, width)
 
     def _compact(self) -> None:
         """Fold the log into columns; from the start, so that it does not matter when this was first called."""
@@ -350,14 +381,19 @@ class Pass:
         self._enter_tally()
         columns = self._columns or empty_columns(width, self._outputs, self.max_trace_memory)
         self._columns = columns.add(self._log, self._bias, width)
+        self._empty_log()
+
+    def _empty_log(self) -> None:
         self._log.cursor[:] = 0
         self._tallied = 0
 
     def _may_refuse(self, rows: AnyRows, width: int) -> bool:
         """Whether these rows could bring the trace to a size that even the coarsest columns do not fit in."""
         n = count(rows)
+        if self._lazy is not None:
+            return size_after(self.rounds + n, max(width, self.width)) > self.max_trace_memory
         size = self._log.size + n * PER_UPDATE + _values(rows) * PER_VALUE
-        if self._columns is None and size <= self.max_trace_memory:
+        if self._columns is None and size <= self.max_trace_memory and not self.learner.grows:
             return False
         columns = coarse(1, floor_index(self.rounds + n) + 1).size
         return 8 * (max(width + 1, len(self._weights))) * self._outputs * columns > self.max_trace_memory
@@ -382,9 +418,9 @@ class Pass:
     @property
     def _setting(self) -> Setting:
         if self._R is None:
-            return Setting(self.horizon, None)
+            return Setting(self.horizon, None, self.n_features)
         fan = 1.0 if self._outputs == 1 else 2.0
-        return Setting(self.horizon, math.sqrt(fan * (self._R * self._R + self._bias)))
+        return Setting(self.horizon, math.sqrt(fan * (self._R * self._R + self._bias)), self.n_features)
 
     @property
     def _loss_bound(self) -> float | None:
@@ -408,6 +444,15 @@ class Pass:
         """Mistakes made on the way."""
         self._enter_tally()
         return int(self._tally.mistakes.sum())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should know of how the learner fares; `model` says it once, as a warning."""
+        if self._lazy is None:
+            return ()
+        state = self._lazy.state
+        note = unshifted(self._rule, state[TOTAL], self.rounds, int(state[UNUSED]), int(state[USED]))
+        return () if note is None else (note,)
 
     def withhold(self, reason: str) -> None:
         """Give no certificate from now on: something that it assumes is known to be false."""
@@ -445,12 +490,12 @@ class Pass:
             ),
             rounds=self.rounds,
             updates=self._updates,
-            last=self._state[SCALE] * self._weights,
+            last=self._state[SCALE] * self._weights if self._lazy is None else weights_of(self._lazy),
             alive=self.rounds - self._since,
             tally=self._tally,
             first=self._first or Survivor(0, self.rounds, None),
-            log=self._log.cut() if self._columns is None else None,
-            columns=self._columns,
+            log=self._log.cut() if self._columns is None and self._lazy is None else None,
+            columns=self._columns if self._lazy is None else columns_of(self._lazy),
             frozen={kind: watched.snapshot() for kind, watched in self._watched.items()},
             void=void,
             assumed=self._assumed,
@@ -497,6 +542,9 @@ class Pass:
         trace = self._trace()
         if not trace.rounds:
             raise ConversionError("no row has been learned yet")
+        if self.notes and not self._warned:
+            self._warned = True
+            warnings.warn(self.notes[0], UserWarning, stacklevel=2)
         certificate = self._certificate(trace, conversion)
         flip = -1.0 if self.classes != self._labels.classes else 1.0
         value = certificate.k or 0
@@ -546,6 +594,9 @@ class Pass:
 
         It shares arrays with this one: store it or let it go before the next row.
         """
+        if self._lazy is not None:
+            return self
+        self._enter_tally()  # now, or both would enter the same updates into the tally that they share
         twin = copy.copy(self)
         twin._log = self._log.cut()
         try:
@@ -566,6 +617,7 @@ _CHANGING = (
     "_dense_width",
     "_weights",
     "_state",
+    "_lazy",
     "_tally",
     "_tallied",
     "_since",

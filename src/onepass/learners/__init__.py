@@ -18,13 +18,28 @@ import difflib
 from typing import Any
 
 from onepass._jit import by_type
-from onepass.learners import margin, passive_aggressive, perceptron
+from onepass.learners import margin, normalized, passive_aggressive, perceptron
 from onepass.learners.learner import Learner, Setting
 from onepass.learners.margin import MarginPerceptron
+from onepass.learners.normalized import NormalizedPerceptron
 from onepass.learners.passive_aggressive import PassiveAggressive
 from onepass.learners.perceptron import Perceptron
+from onepass.learners.shifted import ShiftedPerceptron
+from onepass.learners.smooth import SmoothThreshold
+from onepass.schedules import Custom, Schedule, for_kernel
 
-__all__ = ["NAMES", "Learner", "MarginPerceptron", "PassiveAggressive", "Perceptron", "Setting", "named"]
+__all__ = [
+    "NAMES",
+    "Learner",
+    "MarginPerceptron",
+    "NormalizedPerceptron",
+    "PassiveAggressive",
+    "Perceptron",
+    "Setting",
+    "ShiftedPerceptron",
+    "SmoothThreshold",
+    "named",
+]
 
 NAMES: dict[str, Learner] = {
     "perceptron": Perceptron(),
@@ -32,9 +47,11 @@ NAMES: dict[str, Learner] = {
     "margin-sphere": MarginPerceptron(projection="sphere"),
     "pa": PassiveAggressive(),
     "pa2": PassiveAggressive(variant=2),
+    "normalized": NormalizedPerceptron(),
+    "shifted": ShiftedPerceptron(),
 }
 
-_rules = (perceptron, margin, passive_aggressive)
+_rules = (perceptron, margin, passive_aggressive, normalized)
 step = by_type({rule: function for module in _rules for rule, function in module.STEPS.items()})
 widen = by_type({rule: function for module in _rules for rule, function in module.WIDEN.items()})
 
@@ -57,4 +74,16 @@ def named(learner: Any) -> Learner:
         return learner()
     if isinstance(learner, Learner):
         return learner
+    if isinstance(learner, SmoothThreshold) or learner is SmoothThreshold:
+        raise TypeError("learner: SmoothThreshold has hypotheses that are not linear; use SmoothThresholdClassifier")
     raise TypeError(f"learner: a name, a learner or its class expected, got {learner!r}")
+
+
+def has_own_rate(rule: Any) -> bool:
+    """Whether the rule's rate is a user's function, which no kernel can call."""
+    return isinstance(getattr(rule, "schedule", None), Custom)
+
+
+def rate_table(rule: Any, first: int, last: int) -> Schedule:
+    """The rates of rounds first..last of such a rule, each asked for once, in order."""
+    return for_kernel(rule.schedule, first, last)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from onepass.schedules import Schedule, Tabulated, checked
 
 
 class Setting(NamedTuple):
@@ -10,6 +15,7 @@ class Setting(NamedTuple):
 
     horizon: int | None = None  # number of rounds, if known
     reach: float | None = None  # largest length of an update direction, if a radius was declared
+    features: int | None = None  # number of features, if it is fixed
 
 
 class Learner:
@@ -18,6 +24,13 @@ class Learner:
     drives: ClassVar[str]  # the loss that makes it change: "zero_one" or "hinge"
     bounded: ClassVar[bool] = False  # whether ‖w‖ ≤ 1 always, so that the hinge loss is bounded
     tracks_norm: ClassVar[bool] = False  # whether it carries ‖w‖² from step to step
+    several: ClassVar[bool] = True  # whether it learns more than two classes
+    keeps_rows: ClassVar[bool] = True  # whether its hypotheses are sums of update rows, so that a log can hold them
+
+    @property
+    def grows(self) -> bool:
+        """Whether w = scale·v may have a rising scale, so that v shrinks by cancellation."""
+        return False
 
     def rule(self, setting: Setting) -> Any:
         """The NamedTuple that the loop runs."""
@@ -26,3 +39,28 @@ class Learner:
     def regret_bound(self, rounds: int, setting: Setting, reach: float) -> float | None:
         """What the average hinge regret after `rounds` rounds cannot exceed, or None where no theorem says."""
         return None
+
+
+def own_rate(schedule: Any) -> Schedule | None:
+    """The schedule that a user gave to a learner, checked; None where none was given.
+
+    >>> own_rate(lambda t: 1 / t)
+    Custom(<lambda>)
+    """
+    if schedule is None:
+        return None
+    if isinstance(schedule, Tabulated):
+        raise TypeError("schedule: a table ends, a stream need not; give a function of t")
+    return checked(schedule)
+
+
+def inputs(N: Any, setting: Setting) -> float:
+    """N of barkai1995: as given to the learner, else the number of features declared on the pass."""
+    found = setting.features if N is None else N
+    if found is None:
+        raise ValueError(
+            "N: the rate of this learner is η(t/N)/N; give it the number of inputs, N=…, or declare n_features"
+        )
+    if isinstance(found, bool) or not isinstance(found, (int, float, np.number)) or not 0.0 < found < math.inf:
+        raise ValueError(f"N: a positive number expected, got {found!r}")
+    return float(found)

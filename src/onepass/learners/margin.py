@@ -10,10 +10,11 @@ of the root in η.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from onepass.learners.learner import Learner, Setting
+from onepass.learners.learner import Learner, Setting, own_rate
 from onepass.schedules import Constant, InverseRoot, Schedule, rate
 
 
@@ -65,7 +66,8 @@ WIDEN = {Ball: widen, Sphere: widen}
 class MarginPerceptron(Learner):
     """Online gradient descent on the hinge loss inside the unit ball: the learner with a certificate in hinge loss.
 
-    `projection="sphere"` is the variant as printed; `schedule` replaces 1/√m or 1/√t (η is schedule/R).
+    `projection="sphere"` is the variant as printed; `schedule` replaces 1/√m or 1/√t (η is schedule/R): one of
+    onepass.schedules, or any function of t.
 
     >>> from onepass.schedules import Constant
     >>> MarginPerceptron(schedule=Constant(0.01))
@@ -73,16 +75,23 @@ class MarginPerceptron(Learner):
     """
 
     projection: str = "ball"
-    schedule: Schedule | None = None
+    schedule: Schedule | Callable[[float], float] | None = None
 
     drives: ClassVar[str] = "hinge"
     bounded: ClassVar[bool] = True
     tracks_norm: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schedule", own_rate(self.schedule))
+
+    @property
+    def grows(self) -> bool:
+        return self.projection == "sphere"
+
     def rule(self, setting: Setting) -> Ball | Sphere:
         if self.projection not in ("ball", "sphere"):
             raise ValueError(f"projection: 'ball' or 'sphere' expected, got {self.projection!r}")
-        schedule = self.schedule
+        schedule = own_rate(self.schedule)
         if schedule is None:
             schedule = Constant(1.0 / math.sqrt(setting.horizon)) if setting.horizon else InverseRoot(1.0)
         running = 0.0 if setting.reach else 1.0

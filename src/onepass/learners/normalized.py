@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
-from onepass.schedules import Schedule, rate
+from onepass.learners.learner import Learner, Setting, inputs, own_rate
+from onepass.schedules import Schedule, clean_optimum, rate
 
 
 class Normalized(NamedTuple):
@@ -47,4 +49,43 @@ def step_unnormalized(rule, margin, norm2, x2, radius2, t):  # type: ignore[no-u
     return 1.0, a, norm2 + a * (2.0 * margin + a * x2), 1.0
 
 
+def widen(rule, radius2, x2):  # type: ignore[no-untyped-def]
+    return radius2
+
+
 STEPS: dict[type, Callable[..., Any]] = {Normalized: step_normalized, Unnormalized: step_unnormalized}
+WIDEN: dict[type, Callable[..., Any]] = {Normalized: widen, Unnormalized: widen}
+
+
+@dataclass(frozen=True)
+class NormalizedPerceptron(Learner):
+    """Steps of η(t)/N along y·x after mistakes, the weights held at length 1. See barkai1995, eq. 2.
+
+    schedule    η(t): one of onepass.schedules or a function of t; None: the best one for clean targets, 2√(2π)·N/t
+    N           the number of inputs; None: the number of features declared on the pass (the estimator declares it)
+
+    The theory is of inputs whose features have variance 1: standardise, or scale η accordingly.
+
+    >>> from onepass.schedules import Constant
+    >>> NormalizedPerceptron(Constant(0.5), N=50).rule(Setting())
+    Normalized(schedule=Constant(eta=0.5), N=50.0)
+    >>> NormalizedPerceptron().rule(Setting(features=100))
+    Normalized(schedule=PowerLaw(eta0=2.0, z=1.0, N=100.0, floor=1.0), N=100.0)
+    """
+
+    schedule: Schedule | Callable[[float], float] | None = None
+    N: float | None = None
+
+    drives: ClassVar[str] = "zero_one"
+    tracks_norm: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schedule", own_rate(self.schedule))
+
+    @property
+    def grows(self) -> bool:
+        return True
+
+    def rule(self, setting: Setting) -> Normalized:
+        N = inputs(self.N, setting)
+        return Normalized(own_rate(self.schedule) or clean_optimum(N), N)

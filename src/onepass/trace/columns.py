@@ -24,7 +24,7 @@ from onepass._jit import jit
 from onepass.errors import LimitError
 from onepass.rows import Floats, Ints
 from onepass.trace.grid import coarse, floor_index, points
-from onepass.trace.log import SHIFT, Log
+from onepass.trace.log import SHIFTS, Log
 
 SETTLE = 2.0**-10
 SCALE, SETTLED, SINCE, MARGIN = 0, 1, 2, 3  # places in Fold.state
@@ -108,7 +108,7 @@ def _fold(fold: Fold, log: Log, classes: int, bias: float, limit: int, first: in
         fold.state[SINCE] = log.round[i]
         if log.shift[i]:
             _settle(fold)
-            fold.v[:] *= SHIFT
+            fold.v[:] *= SHIFTS[log.shift[i]]
             fold.state[SETTLED] = log.scale[i]
         elif log.scale[i] < SETTLE * fold.state[SETTLED]:
             fold.state[SCALE] = log.scale[i]

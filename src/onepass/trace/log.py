@@ -2,8 +2,8 @@
 
 Update i (from 0) turned hypothesis i into hypothesis i+1 in round `round[i]`, by v ← v + a·direction; after it the
 hypothesis is w = scale[i]·v. The direction is label·x for two classes, and +x for class `label`, −x for class `rival`
-for several. Where `shift` is set, v was multiplied by 2^-300 and the scale divided by it, both exactly, after the
-update, lest the scale run out of floating-point numbers.
+for several. Where `shift` is set, v was multiplied by 2^-300 (DOWN) or 2^300 (UP) and the scale divided by it, both
+exactly, after the update, lest the scale run out of floating-point numbers.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import numpy.typing as npt
 from onepass._jit import jit
 from onepass.rows import Floats, Ints
 
-SHIFT = 2.0**-300
-TINY = 2.0**-300
+TINY, HUGE = 2.0**-300, 2.0**300  # where the scale is shifted
+DOWN, UP = 1, 2
+SHIFTS = np.array([1.0, TINY, HUGE])  # what v was multiplied by
 
 
 class Log(NamedTuple):
@@ -97,7 +98,7 @@ def coefficients(log: Log, q: Ints, out: Floats) -> None:
     for i in range(out.size - 1, -1, -1):
         suffix += q[i + 1] * log.scale[i]
         if log.shift[i]:
-            suffix *= SHIFT
+            suffix *= SHIFTS[log.shift[i]]
         out[i] = log.a[i] * suffix
 
 

@@ -17,6 +17,8 @@ from onepass.trace.grid import floor_index
 from onepass.trace.log import Log, coefficients, gather
 from onepass.trace.tally import Tally
 
+GREW = " (or when normalising had raised the scale so far that sums of rows would have cancelled)"
+
 
 class Terms(NamedTuple):
     """What was agreed before the first row."""
@@ -117,10 +119,16 @@ class Trace:
 
     def need_log(self, what: str) -> Log:
         """The log, or a refusal that says how to keep it."""
+        if not self.terms.learner.keeps_rows:
+            raise ConversionError(
+                f"{what} needs update rows, and the hypotheses of {type(self.terms.learner).__name__} are no sums of "
+                "rows (x − T changes with every row). Choose last, average, cutoff, or declare penalised."
+            )
         if self.log is None:
             raise ConversionError(
                 f"{what} needs the update rows, which were compacted: they outgrew max_trace_memory, or were left out "
-                "of a pickle. Raise max_trace_memory (or set pickle_rows), or choose last, average, longest or cutoff."
+                f"of a pickle{GREW if self.terms.learner.grows else ''}. Raise max_trace_memory (or set pickle_rows), "
+                "or choose last, average, longest or cutoff."
             )
         return self.log
 
@@ -169,6 +177,10 @@ def merge(traces: Sequence[Trace]) -> Trace:
     """
     if not traces:
         raise ValueError("traces: at least one expected")
+    if not traces[0].terms.learner.keeps_rows:
+        raise ConversionError(
+            f"{type(traces[0].terms.learner).__name__}: its traces cannot be merged; run it in one pass"
+        )
     if any(trace.terms != traces[0].terms for trace in traces):
         raise ValueError("traces: they must come from passes with the same terms")
     parts = [trace.compact() for trace in traces]
