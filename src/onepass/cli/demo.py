@@ -10,7 +10,7 @@ import numpy as np
 
 from onepass.cli import terminal
 
-FRESH = 20_000  # documents on which the true risk is measured
+FRESH = 50_000  # documents on which the true risk is measured
 PAIR = ("CCAT", "MCAT")
 SCALE = 4.0  # rows for the margin learner, whose weights stay in the unit ball, are scaled up to reach a margin of 1
 CONVERSIONS = ("cutoff", "average", "suffix", "last", "longest", "penalised", "validation")
@@ -51,7 +51,7 @@ NEXT = """A certificate costs no hold-out set: it comes from the mistakes made o
 Next: . .venv/bin/activate, then onepass --help; docs/certificates.md explains the words above."""
 
 
-def newswire(documents: int, seed: int, delta: float, quiet: bool) -> list[dict[str, Any]]:
+def newswire(documents: int, seed: int, delta: float, quiet: bool, measured: int = FRESH) -> list[dict[str, Any]]:
     """One line per learner and conversion."""
     from onepass.datasets import Newswire
     from onepass.passes import Pass
@@ -70,7 +70,7 @@ def newswire(documents: int, seed: int, delta: float, quiet: bool) -> list[dict[
     if not quiet:
         rate = 2 * documents / (time.perf_counter() - start)
         click.echo(f"{rate:,.0f} documents a second, drawing them included", err=True)
-    fresh = wire.documents(documents, documents + FRESH, PAIR)
+    fresh = wire.documents(documents, documents + measured, PAIR)
     with terminal.progress("measuring the truth", None, quiet):
         scaled = SCALE * fresh[0], fresh[1]
         return lines("perceptron", perceptron, delta / 14, fresh) + lines("margin", margin, delta / 14, scaled)

@@ -165,8 +165,8 @@ def _place(option: str, wanted: str | int, names: list[str], path: str) -> int:
     if number is not None and -len(names) <= number < len(names):
         return number % len(names)
     near = difflib.get_close_matches(str(wanted), names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise DataError(f"{option}: there is no column {wanted!r}.{hint} Columns: {_listed(names)}", path=path)
+    hint = f"; did you mean {near[0]!r}?" if near else "."
+    raise DataError(f"{option}: there is no column {wanted!r}{hint} Columns: {_listed(names)}", path=path)
 
 
 def _listed(names: list[str]) -> str:
