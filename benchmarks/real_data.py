@@ -53,8 +53,11 @@ def split(X, y):
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("folder", type=Path)
+    options.add_argument("folder", type=Path, nargs="?")
     folder = options.parse_args().folder
+    if folder is None:
+        print("the data sets are not part of this project: give the folder that holds them")
+        return
     X, y = read(folder / "a9a" / "a9a.svm.gz")
     order = np.random.default_rng(0).permutation(len(y))
     problems = {
