@@ -31,7 +31,8 @@ def main() -> None:
     y = (X[:, 0] + 0.3 * rng.normal(size=args.rows) > 0).astype(int)
     ours = OnePassClassifier(shuffle=False).partial_fit(X[:1], y[:1], classes=[0, 1])
     peer = SGDClassifier(loss="perceptron", average=True).partial_fit(X[:1], y[:1], classes=[0, 1])
-    ours.partial_fit(X[:1], y[:1])
+    for each in (ours, peer):
+        each.partial_fit(X[:1], y[:1]).predict(X[:1])
     few = min(args.rows, 5_000)
     rates = {
         "onepass partial_fit": args.rows / seconds(lambda i: ours.partial_fit(X[i : i + 1], y[i : i + 1]), args.rows),

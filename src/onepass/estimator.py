@@ -158,11 +158,15 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = classes
         self._kept: dict[Any, Any] = {}
 
+    def _must_be_fitted(self) -> None:
+        if "_pass" not in self.__dict__:  # asked directly: check_is_fitted takes longer than a row
+            check_is_fitted(self)
+
     # --- what comes out -----------------------------------------------------------------------------------------------
 
     def _at_this_round(self, what: Any, make: Any) -> Any:
         """The answer, made anew only if rows have been learned since it was made."""
-        check_is_fitted(self, "_pass")
+        self._must_be_fitted()
         if self._kept.get("rows") != self._pass.rows:
             self._kept.clear()
             self._kept["rows"] = self._pass.rows
@@ -201,7 +205,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> Floats:
         """Scores: one per row for two classes (positive: the second), else one per row and class."""
-        check_is_fitted(self, "_pass")
+        self._must_be_fitted()
         if not _plain_row(X, self.n_features_in_):
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return self.convert(self.conversion).decision(X)

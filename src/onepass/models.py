@@ -17,6 +17,7 @@ from onepass.errors import DataError
 from onepass.labels import Label
 from onepass.loop import head_of, score
 from onepass.rows import (
+    LARGEST,
     AnyRows,
     Array,
     Dense,
@@ -70,12 +71,23 @@ class LinearModel:
 
     def decision(self, X: Any) -> Floats:
         """Scores: one per row for two classes (positive: the second class), else one per row and class."""
-        rows = _within(X, self.features)
-        scores = np.empty((count(rows[0]), self.weights.shape[1]))
-        for first, piece in _pieces(*rows, self.radius):
-            head = head_of(self.weights, self.bias)
-            score(head, piece, scores[first : first + count(piece)])
+        head = head_of(self.weights, self.bias)
+        if self._is_plain_row(X):
+            scores = np.empty((1, self.weights.shape[1]))
+            score(head, Dense(X), scores)
+        else:
+            rows = _within(X, self.features)
+            scores = np.empty((count(rows[0]), self.weights.shape[1]))
+            for first, piece in _pieces(*rows, self.radius):
+                score(head, piece, scores[first : first + count(piece)])
         return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _is_plain_row(self, X: Any) -> bool:
+        """Whether X is one dense row that a kernel takes as it is: then nothing else need be looked at."""
+        if not (type(X) is np.ndarray and X.dtype == np.float64 and X.shape == (1, self.features)):
+            return False
+        plain = X.flags.c_contiguous and X.flags.writeable and self.radius is None
+        return bool(plain and self.features and np.abs(X).max() <= LARGEST)
 
     def predict(self, X: Any) -> Array:
         """The label of every row."""
