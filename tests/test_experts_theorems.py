@@ -146,8 +146,9 @@ def test_fixed_share_follows_a_best_expert_that_changes():
 
 
 def test_fixed_share_bound_holds_for_every_number_of_switches():
+    """2,500 games, each against the best sequences with 0, 3, 6 and 9 switches: 10,000 comparators."""
     rng = np.random.default_rng(9)
-    for _ in range(150):
+    for _ in range(2500):
         losses = np.repeat(rng.integers(0, 9, (12, 3)) / 8, 5, axis=0)
         forecaster = FixedShare(int(rng.integers(1, 12)), 60)
         loss = forecaster.run(losses).loss
