@@ -41,6 +41,7 @@ def read(paths, **options):
 def dense(rows, width=64):
     if isinstance(rows, Dense):
         return rows.values
+    assert rows.indices.max(initial=-1) < width  # SciPy would write outside the array
     matrix = scipy.sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(len(rows.indptr) - 1, width))
     return matrix.toarray()
 
@@ -234,8 +235,19 @@ def test_files_with_other_columns_are_refused_by_name(tmp_path):  # 27
 )
 def test_any_bytes_are_read_or_refused(file, data, how):
     name, options = how
-    with contextlib.suppress(DataError):
-        read(file(data, "fuzz"), format=name, labelled=False, **options)
+    with (
+        contextlib.suppress(DataError),
+        open_stream(file(data, "fuzz"), format=name, labelled=False, **options) as chunks,
+    ):
+        for chunk in chunks:
+            assert chunk.size > 0
+
+
+def test_a_lone_carriage_return_in_a_table_is_an_error_with_a_line(file):
+    """Arrow ends a row there, so its count of rows runs ahead of the lines."""
+    path = file(b"\rnull{\\\xc3\xa9\r1,2\nnan")
+    with pytest.raises(DataError, match=r"data\.csv:line [23]"):
+        read(path, format="csv", labelled=False)
 
 
 # Parquet and Arrow ---------------------------------------------------------------------------------

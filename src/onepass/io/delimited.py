@@ -158,9 +158,11 @@ class Csv(Choices):
     def _record(self, block: Block, record: int) -> tuple[int, bytes]:
         """(lines before it, text) of a record of the block: on the way to an error, so it may take its time."""
         text = block.text[: block.size].tobytes().decode("latin-1")  # a letter a byte, whatever the bytes are
+        lines = text.split("\n")
         for number, (before, _) in enumerate(self._numbered(text)):
             if number == record:
-                return before, text.split("\n")[before].encode("latin-1")
+                before = min(before, len(lines) - 1)  # a lone carriage return ends a row too, but not a line
+                return before, lines[before].encode("latin-1")
         return 0, b""
 
 
