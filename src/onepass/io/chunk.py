@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass.rows import AnyRows, Dense
+from onepass.rows import AnyRows, count
 
 Bytes = npt.NDArray[np.uint8]
 Labels = npt.NDArray[Any]
@@ -40,8 +40,3 @@ class Chunk(NamedTuple):
         3
         """
         return count(self.rows)
-
-
-def count(rows: AnyRows) -> int:
-    """The number of rows, sparse or dense."""
-    return len(rows.values) if isinstance(rows, Dense) else len(rows.indptr) - 1

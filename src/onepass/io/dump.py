@@ -10,8 +10,7 @@ from typing import IO, Any
 import numpy as np
 
 from onepass.files import replacing
-from onepass.io.chunk import count
-from onepass.rows import AnyRows, Dense, Rows
+from onepass.rows import AnyRows, Dense, Rows, count
 
 
 def dump_svmlight(file: str | os.PathLike[str] | IO[bytes], X: Any, y: Any, *, zero_based: bool = False) -> None:

@@ -20,9 +20,10 @@ import numpy as np
 from onepass.errors import DataError, printable
 from onepass.io import detect
 from onepass.io.blocks import Work
-from onepass.io.chunk import Chunk, Labels, Origin, count
+from onepass.io.chunk import Chunk, Labels, Origin
 from onepass.io.lines import BadLine, Parsed
 from onepass.io.sources import STDIN, Identity, Source, identify
+from onepass.rows import count
 
 MANY = 1000  # different labels; beyond that they are not collected
 
