@@ -13,6 +13,7 @@ import click
 
 from onepass.cli import reading as reader
 from onepass.cli import terminal
+from onepass.cli.startup import lighten_numba
 
 if TYPE_CHECKING:
     from onepass.io import Stream
@@ -98,6 +99,7 @@ def _label(text: str) -> float | str:
 
 def make(learning: dict[str, Any], **more: Any) -> Pass:
     """The pass; wrong options become a usage error."""
+    lighten_numba()
     from onepass.errors import ConversionError
     from onepass.passes import Pass
 

@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from onepass.cli import terminal
+from onepass.cli.startup import lighten_numba
 from onepass.errors import DataError
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def opened(
 
     `own` are a model's own reading options: taken where none is given, and left out where the format has no such thing.
     """
+    lighten_numba()
     from onepass.io import open_stream
 
     kept: IO[bytes] | None = None

@@ -64,10 +64,10 @@ def command(
     if show_code:
         click.echo(code(paths, output, learning | more, reader.said(reading)))
         return
-    from onepass.models import LinearModel
-
     _check_output(output, force)
     run = learner.make(learning, **more)
+    from onepass.models import LinearModel
+
     with reader.opened(paths, reading) as stream:
         say.aside(f"reading {', '.join(stream.paths[:3])} as {stream.format}, compression {stream.compression}")
         feeding = learner.feed(run, stream, reading["max_bad"], say)
