@@ -74,7 +74,7 @@ def _versions(verbose: bool) -> str:
 
 
 PARTS = (
-    *("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "pyarrow", "safetensors", "zstandard"),
+    *("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "pyarrow", "safetensors", "isal"),
     *("click", "rich", "matplotlib", "dask"),
 )
 
