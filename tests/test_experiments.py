@@ -140,6 +140,7 @@ def test_short_rows_are_scaled_up_and_long_ones_left():
     short = Corpus("short", csr(X / 1000.0), LABELS, ("a", "b"))
     assert short.scaled().longest == pytest.approx(10.0)
     assert "scaled" in short.scaled().remarks[-1]
+    assert short.scaled().scaled().remarks == short.scaled().remarks
     long = Corpus("long", csr(X * 100.0), LABELS, ("a", "b"))
     assert long.scaled() is long
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -141,7 +142,8 @@ def fetch_rcv1() -> tuple[Any, npt.NDArray[np.str_]]:
     from sklearn.datasets import fetch_rcv1
 
     try:
-        fetched = fetch_rcv1()
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # one for each attempt
+            fetched = fetch_rcv1()
     except OSError as error:  # no network, no room, a file that is not what it should be
         raise DataError(
             f"RCV1 could not be fetched ({error})",

@@ -67,7 +67,7 @@ def command(figure: str, data: str | None, output: str, force: bool, as_json: bo
         how["repeats"] or (3 if quick else 10), how["per_decade"] or (4 if quick else 8), how["delta"], how["seed"]
     )
     with progress("reading" if data else "drawing documents", None, quiet):
-        corpus = read(data) if data else newswire(documents, how["seed"])
+        corpus = (read(data) if data else newswire(documents, how["seed"])).scaled()
     with progress("training (the first time also compiling)", TICKS, quiet) as tick:
         learners = [FIGURES[name] for name in names]
         found = study(corpus, learners, design, threads=how["threads"], tick=lambda share: tick(int(TICKS * share)))
@@ -79,16 +79,15 @@ def command(figure: str, data: str | None, output: str, force: bool, as_json: bo
             with replacing(table) as file:
                 file.write(result.table().encode())
     written = [str(file) for name in names for file in (*files[name], *more[name])]
-    remarks = list(corpus.scaled().remarks)
     if as_json:
         said = {name: _plain(result) for name, result in zip(names, found, strict=True)}
-        about = {"command": "reproduce", "data": corpus.name, "remarks": remarks, **vars(design)}
+        about = {"command": "reproduce", "data": corpus.name, "remarks": list(corpus.remarks), **vars(design)}
         print_json({**about, **said, "files": written})
         return
     for result in found:
         show(result)
     if not quiet:
-        for remark in remarks:
+        for remark in corpus.remarks:
             click.echo(remark, err=True)
         click.echo(f"wrote {', '.join(written)}", err=True)
 

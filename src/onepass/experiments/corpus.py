@@ -52,7 +52,7 @@ class Corpus:
 
         The Perceptron does not notice, and rows of log2(1 + count) are longer anyway.
         """
-        if self.longest >= REACH or self.longest == 0.0:
+        if self.longest >= REACH * (1.0 - 1e-9) or self.longest == 0.0:
             return self
         scale = REACH / self.longest
         said = f"rows were scaled by {scale:.4g}: the longest has length {REACH:g}"
@@ -92,17 +92,18 @@ def read(data: str | os.PathLike[str]) -> Corpus:
     """A folder with the files of RCV1-v2, a file of labelled rows, or "rcv1": fetched, where there is a network."""
     path = os.fspath(data)
     if os.path.isdir(path):
-        return _of_news(f"RCV1-v2 in {path}", *datasets.rcv1(path))
+        return _of_news(*datasets.rcv1(path))
     if path == FETCH and not os.path.lexists(path):
-        return _of_news("RCV1-v2, fetched", *datasets.fetch_rcv1())
+        return _of_news(*datasets.fetch_rcv1())
     return _of_file(path)
 
 
-def _of_news(name: str, X: Any, labels: npt.NDArray[np.str_]) -> Corpus:
+def _of_news(X: Any, labels: npt.NDArray[np.str_]) -> Corpus:
     counts = {category: int((labels == category).sum()) for category in datasets.CATEGORIES}
     there = tuple(category for category, count in counts.items() if count)
     absent = ", ".join(category for category, count in counts.items() if not count)
-    return Corpus(name, X, labels, there, (f"no document is of {absent} alone",) if absent else ())
+    said = (f"no document is of {absent} alone",) if absent else ()
+    return Corpus(f"RCV1-v2, {len(labels):,} documents", X, labels, there, said)
 
 
 def _of_file(path: str) -> Corpus:
@@ -131,7 +132,7 @@ def _of_file(path: str) -> Corpus:
         raise DataError("one label only; two are needed to tell apart", path=path)
     said = (f"the {MOST} most frequent of {len(values)} labels were taken",) if len(values) > MOST else ()
     X = scipy.sparse.csr_array(scipy.sparse.vstack(parts))
-    return Corpus(os.path.basename(path), X, names, tuple(chosen), said)
+    return Corpus(f"{os.path.basename(path)}, {len(names):,} rows", X, names, tuple(chosen), said)
 
 
 def _as_number(label: str) -> tuple[float, str]:

@@ -17,6 +17,7 @@ from onepass import conversions
 from onepass.certificates import BOUNDS, certify
 from onepass.experiments.corpus import Corpus, Problem
 from onepass.loop import head_of, score
+from onepass.models import VotedModel
 from onepass.passes import Pass
 from onepass.rows import AnyRows, Floats, Ints, Rows, blocks, count, onto_ball, part
 from onepass.trace import Trace, combine
@@ -66,23 +67,9 @@ def run(corpus: Corpus, problem: Problem, learner: str, repeat: int, design: Des
     hindsight                                  test loss of the best cutoff on the grid, chosen by the test set itself,
                                                at 1,000 and 10,000 rounds and at the end
     """
-    order = np.random.default_rng([design.seed, problem.number, repeat]).permutation(len(problem.places))
-    rounds = cut(len(order))
-    train, test = order[:rounds], order[rounds:]
-    radius = corpus.longest * (1.0 + 1e-12) if LEARNERS[learner] == "hinge" else None
-    fed = Pass(
-        learner,
-        classes=(0, 1),
-        radius=radius,
-        horizon=rounds,
-        fit_intercept=False,
-        n_features=corpus.X.shape[1],
-        delta=design.delta,
-    )
-    rows = _rows(corpus.X[problem.places[test]])
-    exam = Exam(onto_ball(rows, radius) if radius is not None else rows, problem.codes[test], LEARNERS[learner])
+    fed, exam, X, y = examined(corpus, problem, learner, repeat, design)
+    rounds = len(y)
     sizes = pauses(rounds, design.per_decade)
-    X, y = corpus.X[problem.places[train]], problem.codes[train]
     found: Paused = {name: np.full(sizes.size, np.nan) for name in CURVES}
     weighted = list[tuple[Ints, Ints]]()
     done = 0
@@ -95,12 +82,32 @@ def run(corpus: Corpus, problem: Problem, learner: str, repeat: int, design: Des
             found["hindsight"][i] = _hindsight(trace, exam)
     if exam.loss == "hinge":
         found["covered"], found["covered_dekel2008"] = found["cutoff"], found["cutoff_dekel2008"]
-    elif fed.trace().log is not None:
-        errors = fed.model("average", how="vote").member_errors(part(rows, 0, min(JUDGED, len(test))), exam.y[:JUDGED])  # type: ignore[union-attr]
+    elif fed.trace().log is not None:  # compacted, the members would be gone
+        voted = fed.model("average", how="vote")
+        assert isinstance(voted, VotedModel)
+        judged = min(JUDGED, len(exam.y))
+        errors = voted.member_errors(part(exam.rows, 0, judged), exam.y[:judged])
         for i, pair in enumerate(weighted):  # hypotheses are numbered through the pass: judged once, weighted per pause
             for name, q in zip(("covered", "covered_dekel2008"), pair, strict=True):
                 found[name][i] = q @ errors[: q.size] / q.sum()
     return found
+
+
+def examined(
+    corpus: Corpus, problem: Problem, learner: str, repeat: int, design: Design
+) -> tuple[Pass, Exam, Any, Ints]:
+    """(a pass that has learned nothing yet, the exam at its pauses, X and y to feed it) of one repetition."""
+    order = np.random.default_rng([design.seed, problem.number, repeat]).permutation(len(problem.places))
+    rounds = cut(len(order))
+    train, test = order[:rounds], order[rounds:]
+    radius = corpus.longest * (1.0 + 1e-12) if LEARNERS[learner] == "hinge" else None
+    width = corpus.X.shape[1]
+    fed = Pass(learner, classes=(0, 1), radius=radius, horizon=rounds, fit_intercept=False, n_features=width)
+    rows: AnyRows = _rows(corpus.X[problem.places[test]])
+    if radius is not None:
+        rows = onto_ball(rows, radius)
+    exam = Exam(rows, problem.codes[test], LEARNERS[learner])
+    return fed, exam, corpus.X[problem.places[train]], problem.codes[train]
 
 
 CURVES = (

@@ -134,7 +134,7 @@ class Study:
             return said
         spreads = {name: curves.spread(name) for name in ("last", "average", "cutoff")}
         return said | {
-            "spread": spreads,
+            "spread": {name: _plain(spread) for name, spread in spreads.items()},
             "near_average": said["cutoff"] <= said["average"] + SLACK,
             "below_last": said["cutoff"] < said["last"],
             "steady": spreads["cutoff"] < spreads["last"] / 2.0,

@@ -77,8 +77,8 @@ def draw_certificates(study: Study, *paths: str | Path) -> None:
 
 
 def _shape(study: Study) -> tuple[int, int]:
-    columns = min(COLUMNS, len(study.curves))
-    return math.ceil(len(study.curves) / columns), columns
+    rows = math.ceil(len(study.curves) / COLUMNS)
+    return rows, math.ceil(len(study.curves) / rows)
 
 
 def _size(rows: int, columns: int, height: float) -> tuple[float, float]:
