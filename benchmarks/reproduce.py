@@ -6,10 +6,10 @@ FOLDER holds rcv1_v2_sample.topics.svm.xz (labels are line numbers of topics.txt
 form in which RCV1-v2 is distributed (--convert: into a folder to keep, for `onepass reproduce --data`), and read back.
 
 For the Perceptron: is the cutoff model at most 0.002 worse than the average, better than the last hypothesis, and half
-as jumpy? For the margin-based Perceptron: what share of the gap between average and last does the cutoff model close,
-and what decides it? The second table multiplies the price C·ln(m²/δ) in dekel2008's bound by 1, 1/10, …, 0, which makes
-it no bound any more, and shows the cutoff that it would choose. --long adds one pair of the newswire with 500,000
-rounds, with its rows as they are, 4 and 16 times as long.
+as jumpy? Its plain spread over dense prefixes is printed too. For the margin-based Perceptron: what share of the gap
+between average and last does the cutoff model close, and what decides it? The last table multiplies C·ln(m²/δ)
+in dekel2008's bound by 1, 1/10, …, 0, which makes it no bound any more, and shows the cutoff it would choose. --long
+adds one pair of the newswire with 500,000 rounds, with its rows as they are, 4 and 16 times as long.
 """
 
 from __future__ import annotations
@@ -76,6 +76,20 @@ def prices(corpus: Corpus, repeats: int) -> None:
     print()
 
 
+def steadiness(corpus: Corpus, repeats: int) -> None:
+    """The plain standard deviation of the Perceptron's test error over dense prefixes, cutoff's over the last's."""
+    [found] = study(corpus, ["perceptron"], Design(repeats=repeats, per_decade=60))
+    print("spread of test error over prefixes from a part of m rounds to m, 60 pauses a decade: cutoff / last")
+    for curves in found.curves:
+        said = []
+        for start in (0.1, 0.5, 0.8):
+            late = curves.rounds >= start * curves.rounds[-1]
+            cutoff, last = (curves.values[name][:, late].std(axis=1).mean() for name in ("cutoff", "last"))
+            said.append(f"from {start:g} m: {cutoff / last:.2f}")
+        print(f"{curves.problem:13s} {', '.join(said)}")
+    print()
+
+
 def long(rounds: int, pair: tuple[str, str] = ("GCAT", "MCAT"), fresh: int = 10_000) -> None:
     """One long pass: what the number of rounds and the length of the rows do to the share that is closed."""
     wire = Newswire(0)
@@ -123,7 +137,8 @@ def main() -> None:
         start = time.process_time()
         for result in study(corpus, design=design):
             show(result)
-        prices(corpus, 1 if args.quick else 2)
+        steadiness(corpus, 2 if args.quick else 3)
+        prices(corpus, 1 if args.quick else 10)
         print(f"{time.process_time() - start:.0f} s of processor time\n")
     if args.long:
         long(20_000 if args.quick else 500_000)
