@@ -23,6 +23,7 @@ COMMANDS = {
     "demo": "Train on 100,000 drawn documents; see certified and true risk side by side.",
     "experts": "Combine expert advice, and show the regret beside its bound.",
     "lab": "On-line learning of dichotomies, simulated beside its theory.",
+    "reproduce": "Repeat the experiments of the cutoff-averaging paper: curves, certificates, tables.",
     "cluster": "Cluster the points of a file by k-means.",
     "help": "Explain formats, certificates, config files, exit codes, JSON, completion.",
 }
