@@ -576,17 +576,35 @@ class Pass:
 
     # --- state --------------------------------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
-        """All that changes while rows are fed, as a copy that `restore` takes."""
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the pass was made with, in plain values: two passes with the same options can share a state."""
+        plain = {name: getattr(self, name) for name in _OPTIONS}
+        classes = list(self._labels.classes) if self._labels.declared else None
+        watched = self._watched.get("penalised")
+        return {
+            "learner": repr(self.learner),
+            "classes": classes,
+            "penalised": watched and watched.what,
+            **plain,
+        }
+
+    def state(self, *, copied: bool = True) -> dict[str, Any]:
+        """All that changes while rows are fed, as a copy that `restore` takes.
+
+        Not copied, it shares arrays with the pass: store it before the next row.
+        """
         self._enter_tally()
         kept = {name: getattr(self, name) for name in _CHANGING}
-        return copy.deepcopy({**kept, "_log": self._log.cut(), "_columns": self._columns})
+        state = {**kept, "_log": self._log.cut(), "_columns": self._columns}
+        return copy.deepcopy(state) if copied else state
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from where `state` was taken, in a pass with the same options."""
         for name, value in copy.deepcopy(state).items():
             setattr(self, name, value)
         self._rule = self.learner.rule(self._setting)
+        self._answers = {}  # of the rows that were fed before
         self._widen(len(self._weights) - 1)
 
     def without_rows(self) -> Pass:
@@ -606,6 +624,24 @@ class Pass:
         twin._log = empty_log()
         return twin
 
+
+_OPTIONS = (
+    "conversion",
+    "cutoffs",
+    "bound",
+    "delta",
+    "loss",
+    "radius",
+    "horizon",
+    "fit_intercept",
+    "n_features",
+    "max_features",
+    "max_trace_memory",
+    "validation_fraction",
+    "stop_at",
+    "order_alarm",
+    "seed",
+)
 
 _CHANGING = (
     "rows",

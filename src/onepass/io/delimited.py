@@ -61,7 +61,7 @@ class Csv(Choices):
         plan = self._plan(names, sample[header:], source)
         loads = blocks(source) if self.quote is None else records(source, self.delimiter, self.quote)
         for number, load in enumerate(loads):
-            yield Work(load.consumed, partial(self._parse, load, plan, header and number == 0))
+            yield Work(load.consumed, partial(self._parse, load, plan, header and number == 0 and not source.begin))
 
     def _sample(self, source: Source) -> list[list[str]]:
         head = source.head
