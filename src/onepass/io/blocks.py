@@ -72,7 +72,8 @@ def _ranges(source: Source) -> Iterator[Load]:
     begun = max(source.begin, first)
     for start in range(begun - (begun - first) % step, size, step):  # cut where a run from the start cuts
         stop = min(start + step, size)
-        yield Load(stop, partial(_lines_between, source, first, max(start, begun), stop))
+        if stop > begun:
+            yield Load(stop, partial(_lines_between, source, first, max(start, begun), stop))
 
 
 def _lines_between(source: Source, first: int, start: int, stop: int) -> Block:
@@ -123,7 +124,7 @@ def _cut(source: Source, last_end: Callable[[bytes], int], finish: Callable[[], 
     held, length = list[bytes](), 0  # `held` joins to text in which no record ends
     start = source.begin or (len(BOM) if source.bom else 0)
     fresh, size = list[bytes](), 0
-    for piece in source.pieces():
+    for piece in source.rest():
         for at in range(0, len(piece), source.limits.block_size):
             fresh.append(piece[at : at + source.limits.block_size])
             size += len(fresh[-1])

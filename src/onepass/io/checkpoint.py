@@ -42,7 +42,7 @@ class Checkpoint(NamedTuple):
         """Bring a new pass to where this was written. Raises ResumeError that names what is different about it."""
         if self.state is None:
             raise ResumeError("the run is finished: there is nothing to resume")
-        differs = difference(self.options, _plain(run.options))
+        differs = difference(self.options, run.options)
         if differs is not None:
             raise ResumeError(differs)
         check_state(self.state, run)
@@ -71,9 +71,9 @@ def save(path: Path, run: Pass, position: Position | None = None, said: dict[str
     write(path, content, arrays, previous(path))
 
 
-def finish(path: Path, run: Pass, said: dict[str, Any] | None = None) -> None:
+def finish(path: Path, run: Pass, position: Position | None = None, said: dict[str, Any] | None = None) -> None:
     """Replace the checkpoint of a run that has ended by a short note that it has."""
-    write(path, _head(run.options, said) | {"state": None, "position": None}, {})
+    write(path, _head(run.options, said) | {"state": None, "position": pack(position, {})}, {})
     with suppress(FileNotFoundError):
         os.unlink(previous(path))
 
@@ -175,6 +175,7 @@ def difference(then: dict[str, Any], now: dict[str, Any]) -> str | None:
     >>> difference({"learner": "Perceptron()", "delta": 0.05}, {"learner": "Perceptron()", "delta": 0.1})
     'delta: 0.05 then, 0.1 now'
     """
+    now = _plain(now)
     names = [name for name in [*then, *(new for new in now if new not in then)] if then.get(name) != now.get(name)]
     words = [f"{name}: {then.get(name)!r} then, {now.get(name)!r} now" for name in names]
     return "; ".join(words) or None

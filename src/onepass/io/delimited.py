@@ -117,7 +117,8 @@ class Csv(Choices):
         labels: Labels | None = None
         bad = list[BadLine]()
         try:
-            rows, labels = examples(self._columns(text, plan, header), plan, self)
+            if block.size:  # no line may start in it, where one is longer than a block
+                rows, labels = examples(self._columns(text, plan, header), plan, self)
         except CellError as cell:
             bad.append(BadLine(*self._record(block, cell.row + header), cell.fault))
         return Parsed(rows, labels, int(np.count_nonzero(text == 10)), bad, 0, block.start, block.stop)

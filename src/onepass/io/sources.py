@@ -200,13 +200,18 @@ class Source:
         return self.raw.regular and self.compression == "none"
 
     def pieces(self) -> Iterator[bytes]:
-        """The text from its start (after a byte order mark), or from `begin`, to its end, once. Closes nothing."""
+        """The text from its start (after a byte order mark) to its end, once. Closes nothing."""
         first, self._first = self._first, b""
-        if self.begin and self.direct:
+        return filter(None, itertools.chain([first.removeprefix(BOM)], self._pieces))
+
+    def rest(self) -> Iterator[bytes]:
+        """The same from `begin` on: of a file that can only be read from the front, what comes before is left out."""
+        if not self.begin:
+            return self.pieces()
+        if self.direct:
             self.raw.skip_to(self.begin)
-            return self._pieces
-        pieces = filter(None, itertools.chain([first.removeprefix(BOM)], self._pieces))
-        return _without(pieces, self.begin - (len(BOM) if self.bom else 0)) if self.begin else pieces
+            return self._decompressed()
+        return _without(self.pieces(), self.begin - (len(BOM) if self.bom else 0))
 
     def close(self) -> None:
         """Close the file."""

@@ -227,7 +227,9 @@ class Stream:
 
     def _go_on(self, position: Position) -> None:
         """Begin where another stream of the same files was left."""
-        differs = difference(position, self)
+        differs = files_differ(position, self.paths, self.identity)
+        if differs is None and position.format != self.format:
+            differs = f"format: {position.format} then, {self.format} now"
         if differs is not None:
             raise ResumeError(differs)
         self._mark = _Mark._make(getattr(position, name) for name in _Mark._fields)
@@ -363,14 +365,11 @@ class Stream:
             self.note(f"labels: {shown}" + (f" and {len(met) - 10} more" if len(met) > 10 else ""))
 
 
-def difference(position: Position, stream: Stream) -> str | None:
-    """What shows that the position was taken in another stream than this, in words; None if nothing does."""
-    then, now = position.identity, stream.identity
-    if len(then) != len(now):
-        return f"the run read {len(then)} files, these are {len(now)}"
-    if position.format != stream.format:
-        return f"format: {position.format} then, {stream.format} now"
-    for path, old, new in zip(stream.paths, then, now, strict=True):
+def files_differ(position: Position, paths: list[str], identity: list[Identity | None]) -> str | None:
+    """What shows that the position was taken in other files than these, in words; None if nothing does."""
+    if len(position.identity) != len(paths):
+        return f"{len(position.identity)} files then, {len(paths)} now"
+    for path, old, new in zip(paths, position.identity, identity, strict=True):
         if old is None or new is None:
             return f"{path} is no plain file and cannot be read again"
         if old.size != new.size:
