@@ -26,7 +26,6 @@ import numpy as np
 import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
-from scipy.sparse import csr_array
 
 from onepass.datasets import Newswire
 from onepass.io import dump_svmlight
@@ -36,14 +35,14 @@ LEARNING = (
     ["--conversion", "penalised"],
     ["--learner", "pa"],
     ["--learner", "margin", "--radius", "auto"],
-    ["--learner", "pa2", "--max-trace-memory", "2MB"],
+    ["--learner", "pa2", "--max-trace-memory", "8MB"],
 )
 
 
 def write(folder: Path, documents: int) -> None:
     """The same kind of data in four formats: sparse text, plain and compressed, and a table of numbers."""
     rows, codes = Newswire(seed=1).rows(0, documents, ("CCAT", "GCAT"))
-    dump_svmlight(folder / "news.svm", csr_array((rows.values, rows.indices, rows.indptr)), codes)
+    dump_svmlight(folder / "news.svm", rows, codes)
     (folder / "news.svm.gz").write_bytes(gzip.compress((folder / "news.svm").read_bytes(), 1))
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6 * documents, 30)).round(3)
@@ -102,15 +101,14 @@ def torture(folder: Path, kills: int, rng: random.Random) -> tuple[int, collecti
 
 def killed(program: list[str], folder: Path, took: float, rng: random.Random) -> str:
     """Kill the program at a random moment; where that fell, as far as the files tell."""
-    kept = folder / "kept"
-    number = kept.stat().st_ino if kept.exists() else None
+    number = inode(folder / "kept")
     process = subprocess.Popen(
         [*program, "-o", "model"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     if rng.random() < 0.5:
         time.sleep(rng.uniform(0.0, 1.05 * took))
     else:
-        while process.poll() is None and (not kept.exists() or kept.stat().st_ino == number):
+        while process.poll() is None and inode(folder / "kept") in (None, number):
             time.sleep(0.001)
         time.sleep(rng.uniform(0.0, 0.5 * took))
     ended = process.poll() is not None
@@ -122,9 +120,17 @@ def killed(program: list[str], folder: Path, took: float, rng: random.Random) ->
         return "after the model was written"
     if any(file.startswith(".kept") for file in os.listdir(folder)):
         return "while a checkpoint was being written"
-    if kept.exists() and kept.stat().st_ino != number:
+    if inode(folder / "kept") not in (None, number):
         return "after a checkpoint"
     return "before the first checkpoint" + (" of a resumed run" if number else "")
+
+
+def inode(path: Path) -> int | None:
+    """Which file it is; None if there is none (a new one may be taking its place)."""
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return None
 
 
 def finished(program: list[str], folder: Path) -> tuple[object, bytes]:
