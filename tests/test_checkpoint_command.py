@@ -280,6 +280,7 @@ def test_usage_is_checked_before_the_run(folder):
     (folder / "kept").write_text("something else")
     assert "is there already" in onepass(*TRAIN, code=2)[1]
     assert "not a checkpoint" in onepass(*TRAIN, "--resume", code=4)[1]
+    assert "is no checkpoint" in onepass(*TRAIN, "--force", code=2)[1]
     assert (folder / "kept").read_text() == "something else"
 
 

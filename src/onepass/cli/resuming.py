@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from onepass.cli import terminal
-from onepass.errors import ModelError, ResumeError, printable
+from onepass.errors import CheckpointError, ModelError, ResumeError, printable
 
 if TYPE_CHECKING:
     from onepass.io import Stream
@@ -88,9 +88,13 @@ def begin(keeping: dict[str, Any], paths: tuple[str, ...], force: bool, say: ter
             )
         else:
             for file in there:
+                if not checkpoint.is_checkpoint(file):  # --force is no leave to remove somebody's data
+                    raise click.UsageError(f"--checkpoint: {file} is there, and is no checkpoint; remove it yourself")
                 os.unlink(file)
     except ResumeError as error:
         raise click.UsageError(str(error)) from None
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}. To begin anew, remove {path}, or --force without --resume") from None
     except OSError as error:
         raise click.UsageError(f"--checkpoint: {error.filename}: {error.strerror}") from None
     return kept
@@ -172,6 +176,8 @@ class Keeper:
                 f"--resume: {self.path} holds another run. {error}. Resume with the options of then, or begin anew "
                 "with another --checkpoint"
             ) from None
+        except CheckpointError as error:
+            raise CheckpointError(f"{self.path}: {error}") from None
 
     @property
     def finished(self) -> bool:
@@ -246,7 +252,8 @@ class Keeper:
         """The run cannot go on as it is; with other options for bad lines it can, from here."""
         self.save(run)
         if self.path is not None and self._rows:
-            self.say.aside(f"{self.path} holds the {self._rows:,} rows before the error (--resume --on-error skip)")
+            how = "--resume goes on from there, for instance with --on-error skip"
+            self.say.aside(f"{self.path} holds the {self._rows:,} rows before the error: {how}")
 
     def _warn(self, why: str) -> None:
         if why != self._trouble:

@@ -23,7 +23,7 @@ from onepass.files import sweep
 from onepass.io.packing import pack, unpack
 from onepass.io.soundness import check_position, check_state
 from onepass.io.stream import Position
-from onepass.io.tensors import Array, read, write
+from onepass.io.tensors import BEGINNING, Array, read, write
 from onepass.passes import Pass
 
 FORMAT = 1
@@ -129,6 +129,12 @@ def resume(path: Path, run: Pass) -> Position | None:
         return None
     found.restore(run)
     return found.position
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Whether the file begins as a checkpoint does, damaged or not."""
+    with open(path, "rb") as file:
+        return file.read(8 + len(BEGINNING))[8:] == BEGINNING
 
 
 def previous(path: Path) -> str:

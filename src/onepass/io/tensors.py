@@ -25,6 +25,7 @@ KINDS = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U64": "<u8", "
 NAMES = {np.dtype(kind): name for name, kind in KINDS.items()}
 HEADER = 1 << 26  # bytes of header that are read at most
 KEY = "onepass-checkpoint"
+BEGINNING = f'{{"__metadata__": {{"{KEY}"'.encode()  # of the header
 
 
 def write(
