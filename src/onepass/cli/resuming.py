@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from onepass.cli import reading as reader
 from onepass.cli import terminal
 from onepass.errors import CheckpointError, ModelError, ResumeError, printable
 
@@ -54,7 +55,7 @@ _OPTIONS = (
 
 def options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options; the command gets them as one dict `keeping`."""
-    return terminal.gathering(function, "keeping", _OPTIONS, dict)
+    return terminal.gathering(function, "keeping", _OPTIONS, dict, "Stopping and going on")
 
 
 def begin(keeping: dict[str, Any], paths: tuple[str, ...], force: bool, say: terminal.Say) -> Keeper:
@@ -214,7 +215,7 @@ class Keeper:
             content, _ = model_files.read(output)
         except (OSError, ModelError):
             return False
-        data = [{"size": known.size, "ends": known.ends} for known in self.position.identity if known is not None]
+        data = [reader.identity(known) for known in self.position.identity if known is not None]
         return bool(content["about"].get("data") == data)
 
     def look_at(self, stream: Stream) -> None:
