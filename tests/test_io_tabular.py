@@ -310,6 +310,19 @@ def test_damaged_parquet_is_an_error(tmp_path):  # 27
     fails("must be a plain file", tmp_path / "d.parquet.gz")
 
 
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_column_name_that_is_not_text_is_damage(tmp_path, kind):
+    """Found by fuzzing: pyarrow lets a UnicodeDecodeError out."""
+    path, frame = tmp_path / f"d.{kind}", pa.table({"spam": [1.0], "y": [1]})
+    if kind == "parquet":
+        parquet.write_table(frame, path, store_schema=False)
+    else:
+        with ipc.new_file(path, frame.schema) as out:
+            out.write_table(frame)
+    path.write_bytes(path.read_bytes().replace(b"spam", b"sp\xa0m"))
+    fails("damaged or cut short", path)
+
+
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
 def test_an_arrow_stream_that_is_cut_is_an_error_even_between_messages(tmp_path, compress):  # 28
     path = tmp_path / "d.arrows"

@@ -75,8 +75,10 @@ def _read(column: Any, plan: Plan, place: int) -> Any:
         if types.is_boolean(column.type):
             column = column.cast(pyarrow.int8())
         return column.cast(pyarrow.float64())
-    except pyarrow.ArrowInvalid as error:
-        raise CellError(0, LineError(f"column {name!r} cannot be read in this batch: {error}")) from error
+    except (pyarrow.ArrowException, UnicodeDecodeError) as error:
+        raise CellError(
+            0, LineError(f"column {name!r} cannot be read in this batch: {printable(str(error))}")
+        ) from error
 
 
 @contextmanager
@@ -86,7 +88,7 @@ def _arrow_errors(source: Source) -> Iterator[None]:
 
     try:
         yield
-    except (pyarrow.ArrowException, OSError, EOFError) as error:
+    except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"damaged or cut short ({printable(str(error))})", path=source.path) from error
