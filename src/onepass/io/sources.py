@@ -197,6 +197,12 @@ class Source:
         first, self._first = self._first, b""
         return filter(None, itertools.chain([first.removeprefix(BOM)], self._pieces))
 
+    def see(self, size: int) -> bytes:
+        """The first `size` bytes of the text, or all of it: more of it than `head` had so far."""
+        self._first += self._peek(size + len(BOM) - len(self._first))
+        self.head = self._first.removeprefix(BOM)[:size]
+        return self.head
+
     def close(self) -> None:
         """Close the file."""
         self.raw.close()

@@ -117,7 +117,7 @@ class Parquet(_Table):
             rows = max(256, CELLS // max(1, len(names)))
             for batch in file.iter_batches(batch_size=rows, columns=names, use_threads=False):
                 done += batch.num_rows
-                yield Work(size * done // total, partial(self._parse, batch, plan, done - batch.num_rows))
+                yield Work(size * done // max(total, done), partial(self._parse, batch, plan, done - batch.num_rows))
         if done != total:
             raise DataError(f"{done} rows, but its footer promises {total}", path=source.path)
 
@@ -159,6 +159,7 @@ class Arrow(_Table):
             raise DataError("bytes follow the end of the Arrow stream", path=source.path)
 
     def _cut(self, batch: Any, plan: Plan, done: int, consumed: int) -> Iterator[Work]:
+        batch.validate()  # or a batch may claim more rows than there will ever be
         rows = max(256, CELLS // max(1, len(plan.used)))
         for start in range(0, batch.num_rows, rows):
             yield Work(consumed, partial(self._parse, batch.slice(start, rows), plan, done + start))
