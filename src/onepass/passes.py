@@ -152,7 +152,7 @@ class Pass:
             order_alarm,
             seed,
         )
-        self.repeat_alarm = bool(repeat_alarm)
+        self.penalised, self.repeat_alarm = penalised, bool(repeat_alarm)
         self.rows = 0  # rows read
         self.rounds = 0  # rows learned from
         self.stopped = False
@@ -656,6 +656,11 @@ class Pass:
             raise ValueError(f"how: 'combine' or 'vote' expected, got {how!r}")
         trace = self._trace()
         if not trace.rounds:
+            if self.radius == "auto" and self.rows:
+                raise ConversionError(
+                    f"radius='auto' measures the first {AUTO_ROWS} rows and learns from the others, but there were "
+                    f"only {self.rows}: give radius a number"
+                )
             raise ConversionError("no row has been learned yet")
         if self.notes and not self._warned:
             self._warned = True
@@ -677,7 +682,7 @@ class Pass:
 
     def _about(self, certificate: Certificate) -> dict[str, Any]:
         """What a model file says of where the model comes from: plain values, and no clock."""
-        options = {name: getattr(self, name) for name in ("radius", "horizon", "fit_intercept", "cutoffs", "seed")}
+        options = {name: getattr(self, name) for name in _REPEATED}
         told = {"rows": self.rows, "rounds": self.rounds, "updates": self._updates, "mistakes": self.mistakes}
         return {"learner": repr(self.learner), "options": options, **told, "certificate": certificate.as_dict()}
 
@@ -729,6 +734,17 @@ class Pass:
         return twin
 
 
+_REPEATED = (  # what it takes, beside learner, classes and certificate, to repeat the pass
+    "radius",
+    "horizon",
+    "fit_intercept",
+    "cutoffs",
+    "penalised",
+    "validation_fraction",
+    "stop_at",
+    "max_trace_memory",
+    "seed",
+)
 _CHANGING = (
     "rows",
     "rounds",

@@ -14,8 +14,8 @@ from onepass.cli import terminal
 from onepass.errors import DataError
 
 
-@click.command("check")
-@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.command("check", cls=terminal.Sectioned)
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @reader.options
 @terminal.talking
 def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) -> None:

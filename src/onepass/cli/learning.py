@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from onepass.io import Stream
     from onepass.passes import Pass
 
-LEARNERS = ("perceptron", "margin", "margin-sphere", "pa", "pa2")
+LEARNERS = ("perceptron", "margin", "margin-sphere", "pa", "pa2", "normalized", "shifted")
 CONVERSIONS = ("cutoff", "average", "last", "longest", "suffix", "penalised", "validation")
 
 
@@ -80,7 +80,7 @@ _OPTIONS = (
 
 def options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The learning options; the command gets them as one dict `learning`, in the names of `Pass`."""
-    return terminal.gathering(function, "learning", _OPTIONS, _in_names_of_pass)
+    return terminal.gathering(function, "learning", _OPTIONS, _in_names_of_pass, "Learning")
 
 
 def _in_names_of_pass(given: dict[str, Any]) -> dict[str, Any]:
