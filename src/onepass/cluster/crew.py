@@ -6,11 +6,12 @@ nor the number of threads can be seen in a result. A span is small enough that C
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
+
+from onepass.cores import cores
 
 BLOCK = 1024  # rows whose numbers are always added together first
 WORK = 2e8  # elementary steps in one kernel call: about a tenth of a second
@@ -75,8 +76,3 @@ def crew(threads: int | None) -> Iterator[Crew]:
         yield Crew(count, each)
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
