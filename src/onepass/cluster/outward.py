@@ -32,10 +32,6 @@ class Outward:
         self.slack: Slack = slack(rows.values.dtype, rows.values.shape[1])
         self.gaps: Floats = np.empty((0, 0))
 
-    def cost(self, k: int) -> float:
-        """Elementary steps for a row, at worst."""
-        return float(k * self.rows.values.shape[1] / 4)
-
     def prepare(self, own: Floats, centres: Targets, crew: Crew) -> Drift:
         """Measures the centres among themselves, and so the drift around each of them."""
         k = centres.norms.size

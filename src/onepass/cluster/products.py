@@ -50,10 +50,6 @@ class Products:
         )
         np.sqrt(self.radii, out=self.radii)
 
-    def cost(self, k: int) -> float:
-        """Elementary steps for a row, at worst."""
-        return k * self.width / 16
-
     def prepare(self, own: Floats, centres: Targets, crew: Crew) -> Drift:
         """Sees the centres from the origin. Distances between centres seldom help here: none are measured."""
         seen = (centres.values.astype(np.float64) - self.origin).astype(centres.values.dtype)
