@@ -193,7 +193,7 @@ def test_local_search_swaps_as_defined(problem, seed):
     indices, before = oracle.plusplus(X, len(start), w, rng)
     indices, potential = oracle.local_search(X, indices, w, rng, 3 * len(start))
     seeding = kmeans_plusplus(X, len(start), sample_weight=w, random_state=seed, method="local-search++")
-    assert seeding.potential == potential <= before
+    assert seeding.potential == potential <= before == seeding.drawn
     np.testing.assert_array_equal(seeding.indices, indices + [indices[0]] * (len(start) - len(indices)))
 
 
@@ -237,6 +237,8 @@ def test_the_statement_of_quality_says_what_it_is():
     for words in ("95%", "proved limit, not an estimate", "10 random seedings", "not yet seen"):
         assert words in text
     assert KMeans(4, init="greedy-k-means++", random_state=0).fit(X).quality_ is None
+    searched = KMeans(4, init="local-search++", n_init=10, random_state=0).fit(X)
+    assert searched.quality_.optimum_at_least == model.quality_.optimum_at_least  # swaps do not weaken what is proved
     assert "nothing can be better" in str(KMeans(2, random_state=0).fit([[0.0], [1.0]]).quality_)
     assert KMeans(4, n_init=1, random_state=0).fit(X).quality_.ratio > model.quality_.ratio
 

@@ -35,11 +35,15 @@ STAY = 4.0 * (1.0 + 1e-6)  # D(c, c') ≥ 4·D(x, c') rules c out for x, with ro
 
 
 class Seeding(NamedTuple):
-    """Centres to start from, the rows they are, and φ = Σ w·D² with respect to them."""
+    """Centres to start from, the rows they are, and φ = Σ w·D² with respect to them.
+
+    `drawn` is φ before any swap was made, which is what the theorem on plain D² sampling speaks of.
+    """
 
     centres: npt.NDArray[Any]
     indices: Ints
     potential: float
+    drawn: float
 
 
 def kmeans_plusplus(
@@ -104,7 +108,8 @@ def seed(
         indices = METHODS[method](drawing, k, candidates)
     short = k - indices.size
     indices = np.concatenate([indices, np.repeat(indices[:1], short)])
-    return Seeding(take(rows, indices, width), indices, drawing.potential)
+    drawn = drawing.potential if drawing.drawn is None else drawing.drawn
+    return Seeding(take(rows, indices, width), indices, drawing.potential, drawn)
 
 
 class Rule(NamedTuple):
@@ -127,6 +132,7 @@ class Drawing:
         self.rows, self.width, self.weights, self.rng, self.crew = rows, width, weights, rng, crew
         self.doubt, self.shadows = _doubt(rows, width, crew), cast(rows, crew)
         self.spans = crew.spans(weights.size, width)
+        self.drawn: float | None = None  # the potential before swaps, where swaps are made
         self.start()
 
     def start(self) -> None:
@@ -201,6 +207,7 @@ def _plain(drawing: Drawing, k: int, candidates: int) -> Ints:
 def _local_search(drawing: Drawing, k: int, candidates: int) -> Ints:
     """Plain D² sampling, then SWAPS·k draws more, each of which may take the place of a centre. See `swaps`."""
     indices = _plain(drawing, k, 1)
+    drawing.drawn = drawing.potential
     if indices.size < 2 or drawing.potential == 0:
         return indices
     swaps = Swaps(drawing.rows, drawing.weights, targets(take(drawing.rows, indices, drawing.width)), drawing.crew)
