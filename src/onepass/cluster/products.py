@@ -73,7 +73,7 @@ class Products:
         if isinstance(self.rows, Dense):
             whole = panel[-1] - panel[0] == panel.size - 1
             rows = self.rows.values[panel[0] : panel[-1] + 1] if whole else self.rows.values[panel]
-            return rows @ self.seen.T  # a BLAS is slower the other way round
+            return np.asarray(rows @ self.seen.T)  # a BLAS is slower the other way round
         scores = np.zeros((panel.size, self.seen.shape[1]))
         _sparse_products(self.rows, self.seen, panel, scores)
         return scores
