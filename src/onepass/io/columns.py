@@ -55,7 +55,7 @@ class Choices:
     target: the label's column, by name or place (−1 is the last). categorical, ignore: columns to hash, to leave out.
     missing: "error", "zero", or "indicator" (0, and a further column that is 1 where a value is missing). text_column:
     learn from the words of this column alone. bits: places for categories and words, 2^bits. labelled: False needs no
-    target.
+    target; None takes no column for one unless `target` names it.
     """
 
     target: str | int | None = None
@@ -64,7 +64,7 @@ class Choices:
     missing: str = "error"
     text_column: str | int | None = None
     bits: int = 18
-    labelled: bool = True
+    labelled: bool | None = True
     _plans: list[Plan] = field(default_factory=list, init=False, repr=False)  # the first file's, for the others
 
     def __post_init__(self) -> None:
@@ -150,9 +150,11 @@ def _refuse_bad_names(names: list[str], path: str) -> None:
 def target_place(choices: Choices, names: list[str], path: str) -> int | None:
     """The label's column; None where there need be none."""
     if choices.target is not None and (
-        choices.labelled or not isinstance(choices.target, str) or choices.target in names
+        choices.labelled is not False or not isinstance(choices.target, str) or choices.target in names
     ):
         return _place("target", choices.target, names, path)
+    if choices.labelled is None:
+        return None
     usual = [place for place, name in enumerate(names) if name.strip().lower() in USUAL_TARGETS]
     if len(usual) == 1:
         return usual[0]

@@ -7,7 +7,6 @@ the queue and is raised where the bad block would have come.
 
 from __future__ import annotations
 
-import os
 import queue
 import shlex
 import threading
@@ -19,6 +18,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from onepass.cores import cores
 from onepass.errors import DataError, ResumeError, printable
 from onepass.io import detect
 from onepass.io.blocks import Work
@@ -133,7 +133,7 @@ class Stream:
         self._skip, self._quarantine = skip, quarantine
         self._flags = self._quarantined = 0
         self._mark = _Mark()
-        workers = threads or min(8, _cores() + 1)  # one more than cores: the caller, who learns, is often waiting
+        workers = threads or min(8, cores() + 1)  # one more than cores: the caller, who learns, is often waiting
         self._pool = ThreadPoolExecutor(workers, "onepass-parse")
         self._queue: queue.Queue[_Item] = queue.Queue(workers + 1)
         self._stop = threading.Event()
@@ -400,7 +400,3 @@ def prepare(source: Source, format: str) -> None:
     detect.refuse_other_line_ends(source.head, source.path)
     if source.bom:
         source.note(f"{source.path}: a UTF-8 byte order mark was skipped")
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
