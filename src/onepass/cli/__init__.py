@@ -22,6 +22,7 @@ COMMANDS = {
     "experts": "Combine expert advice, and show the regret beside its bound.",
     "lab": "On-line learning of dichotomies, simulated beside its theory.",
     "cluster": "Cluster the points of a file by k-means.",
+    "report": "Make one HTML page from a run or a model.",
 }
 
 
@@ -65,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from onepass.errors import OnepassError
 
     try:
-        status = program.main(arguments, prog_name="onepass", standalone_mode=False)
+        typed = list(sys.argv[1:] if arguments is None else arguments)
+        status = program.main(arguments, prog_name="onepass", standalone_mode=False, obj=typed)
     except click.ClickException as error:
         error.show()
         status = error.exit_code

@@ -15,6 +15,7 @@ from onepass.cli import reading as reader
 from onepass.cli import terminal
 
 if TYPE_CHECKING:
+    from onepass.history import History
     from onepass.io import Stream
     from onepass.passes import Pass
 
@@ -140,8 +141,8 @@ class Feeding:
         )
 
 
-def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say) -> Feeding:
-    """Feed the whole stream; Ctrl-C ends it after the chunk at hand."""
+def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say, history: History | None = None) -> Feeding:
+    """Feed the whole stream, through its history if there is one; Ctrl-C ends it after the chunk at hand."""
     feeding = Feeding(run, stream)
     patience = threading.Timer(0.5, say.aside, ["compiling kernels (once) …"])
     patience.daemon = True
@@ -149,7 +150,7 @@ def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say) -> Feeding:
     try:
         with terminal.bar(stream.total_bytes, say) as tick:
             for rows, labels, origin in stream:
-                _feed(run, rows, labels, origin)
+                _feed(history or run, rows, labels, origin)
                 patience.cancel()
                 reader.check_bad(stream, max_bad)
                 tick(stream.consumed, feeding.note, feeding.facts)
@@ -163,7 +164,7 @@ def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say) -> Feeding:
     return feeding
 
 
-def _feed(run: Pass, rows: Any, labels: Any, origin: Any) -> None:
+def _feed(run: Pass | History, rows: Any, labels: Any, origin: Any) -> None:
     from onepass.errors import DataError
 
     if labels is None:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import click
 
 from onepass.cli import learning as learner
+from onepass.cli import pages
 from onepass.cli import reading as reader
 from onepass.cli import terminal
 
@@ -15,7 +16,8 @@ from onepass.cli import terminal
 @click.command("train")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
 @click.option("-o", "--output", help="Write the model here (safetensors).")
-@click.option("--force", is_flag=True, help="Overwrite OUTPUT if it is there.")
+@pages.option
+@click.option("--force", is_flag=True, help="Overwrite OUTPUT and the page if they are there.")
 @click.option(
     "--conversion",
     type=click.Choice(learner.CONVERSIONS),
@@ -33,6 +35,7 @@ from onepass.cli import terminal
 def command(
     paths: tuple[str, ...],
     output: str | None,
+    report: str | None,
     force: bool,
     conversion: str,
     validation_fraction: float,
@@ -53,6 +56,7 @@ def command(
       onepass train data.svm
       onepass train data.svm.gz --conversion penalised --stop-at 0.05 -o model.safetensors
       onepass train mail.csv --target class --text-column text --conversion penalised
+      onepass train data.svm --report page.html
       zcat part-*.gz | onepass train - --format svmlight --require-risk 0.1
 
     Exit codes: 0 done, 2 wrong usage, 3 bad data, 5 --require-risk not met, 130 interrupted.
@@ -67,17 +71,19 @@ def command(
     from onepass.models import LinearModel
 
     _check_output(output, force)
+    pages.check(report, force)
     run = learner.make(learning, **more)
+    history = pages.watch(run, bool(report) or say.as_json or say.as_jsonl)
     with reader.opened(paths, reading) as stream:
         say.aside(f"reading {', '.join(stream.paths[:3])} as {stream.format}, compression {stream.compression}")
-        feeding = learner.feed(run, stream, reading["max_bad"], say)
+        feeding = learner.feed(run, stream, reading["max_bad"], say, history)
         notes = stream.notes
     for note in notes:
         say.aside(note)
     certificate = run.certificate()
     written = None
     if feeding.interrupted:
-        say.aside(f"interrupted after {run.rows:,} rows; no model was written")
+        say.aside(f"interrupted after {run.rows:,} rows; neither model nor page was written")
     elif output is not None:
         model = cast(LinearModel, run.model())
         model.about["reading"] = reader.remember(reading, stream)
@@ -96,7 +102,11 @@ def command(
         "skipped": stream.skipped,
         "certificate": certificate.as_dict(),
         "output": written,
+        "report": None if feeding.interrupted else report,
     }
+    if history is not None:
+        result["details"] = pages.of_pass(run, history, stream, reading, learning | more)
+        pages.write(result, result["report"])
     say.result(result, lambda: _summary(result, certificate))
     seconds = feeding.seconds
     rate = stream.consumed / 1e6 / seconds
@@ -119,8 +129,7 @@ def _summary(result: dict[str, Any], certificate: Any) -> str:
     if result["stopped"]:
         lines.append("stopped: the certified risk has reached --stop-at")
     lines.append(str(certificate))
-    if result["output"]:
-        lines.append(f"wrote {result['output']}")
+    lines += [f"wrote {result[name]}" for name in ("output", "report") if result[name]]
     return "\n".join(lines)
 
 

@@ -36,13 +36,28 @@ def figure(
 
 
 def _canvas(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:
+    matplotlib = needing_matplotlib()
+    matplotlib.rcParams.update(settings())
+    # no pyplot: no global state, no display
+    canvas = matplotlib.figure.Figure(figsize=size, dpi=120, layout="constrained")
+    return canvas, canvas.subplots(rows, columns)
+
+
+def needing_matplotlib() -> Any:
+    """matplotlib with its figures, or an error that says how to get it."""
     try:
         import matplotlib
-        from cycler import cycler
-        from matplotlib.figure import Figure
+        import matplotlib.figure
     except ImportError as error:
         raise ImportError("figures need matplotlib: pip install 'onepass[report]'") from error
-    settings = {
+    return matplotlib
+
+
+def settings() -> dict[str, Any]:
+    """What all figures have in common."""
+    from cycler import cycler
+
+    return {
         "axes.prop_cycle": cycler(color=COLOURS),
         "axes.spines.top": False,
         "axes.spines.right": False,
@@ -51,6 +66,3 @@ def _canvas(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure,
         "legend.frameon": False,
         "svg.hashsalt": "onepass",
     }
-    matplotlib.rcParams.update(settings)
-    canvas = Figure(figsize=size, dpi=120, layout="constrained")  # no pyplot: no global state, no display
-    return canvas, canvas.subplots(rows, columns)
