@@ -9,6 +9,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
+from onepass.cli import pages
 from onepass.cli.terminal import console, options, print_json, progress
 from onepass.errors import DataError
 from onepass.files import replacing
@@ -43,6 +44,7 @@ def _range(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--labels", type=click.Path(path_type=Path), help="Write each point's cluster (.csv, .parquet, .npy).")
 @click.option("--centres", type=click.Path(path_type=Path), help="Write the centres (.csv, .parquet, .npy).")
 @click.option("--figure", type=click.Path(path_type=Path), help="Draw the clusters or the elbow (.png, .svg, .pdf).")
+@pages.option
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 @options
 def command(
@@ -52,6 +54,7 @@ def command(
     labels: Path | None,
     centres: Path | None,
     figure: Path | None,
+    report: str | None,
     force: bool,
     as_json: bool,
     quiet: bool,
@@ -63,6 +66,7 @@ def command(
     onepass cluster points.csv -k 20
     onepass cluster points.parquet -k 20 --labels labels.csv --centres centres.csv --figure clusters.png
     onepass cluster points.csv --k-range 2:20 --figure elbow.svg
+    onepass cluster points.csv -k 20 --report page.html
     """
     if (n_clusters is None) == (k_range is None):
         raise click.UsageError("Give either -k or --k-range.")
@@ -70,9 +74,10 @@ def command(
         raise click.UsageError("--labels and --centres go with -k: choose one k from the range first.")
     for path, kinds in ((labels, TABLES), (centres, TABLES), (figure, FIGURES)):
         _writable(path, kinds, force)
+    pages.check(report, force)
     X, names = read_points(points)
     if k_range is not None:
-        _elbow(X, k_range, figure, as_json, quiet, parameters)
+        _elbow(X, k_range, figure, as_json, quiet, parameters, (report, points))
         return
     assert n_clusters is not None
     result = _run(X, n_clusters, quiet, parameters)
@@ -84,8 +89,15 @@ def command(
         from onepass.report.cluster import draw_clusters
 
         draw_clusters(figure, X, result.labels, result.centres, result.history, names)
-    files = [str(path) for path in (labels, centres, figure) if path]
-    _tell(X, result, files, as_json, quiet, parameters)
+    files = [str(path) for path in (labels, centres, figure, report) if path]
+    record = _record(X, result, parameters) | {"files": files}
+    if report or as_json:
+        from onepass.report.cluster import details
+
+        found = details(X, result.labels, result.centres, names)
+        record |= {"report": report, "details": found | _made(points, parameters)}
+        pages.write(record, report)
+    _tell(record, result, as_json, quiet)
 
 
 def read_points(path: Path) -> tuple[npt.NDArray[Any], list[str]]:
@@ -191,7 +203,13 @@ def _run(X: npt.NDArray[Any], k: int, quiet: bool, parameters: dict[str, Any]) -
 
 
 def _elbow(
-    X: npt.NDArray[Any], ks: range, path: Path | None, as_json: bool, quiet: bool, parameters: dict[str, Any]
+    X: npt.NDArray[Any],
+    ks: range,
+    path: Path | None,
+    as_json: bool,
+    quiet: bool,
+    parameters: dict[str, Any],
+    page: tuple[str | None, Path],
 ) -> None:
     if ks[-1] > len(X):
         raise DataError(f"--k-range goes to {ks[-1]}, but there are only {len(X)} points: end it at {len(X)} or below")
@@ -200,10 +218,14 @@ def _elbow(
         from onepass.report.cluster import draw_elbow
 
         draw_elbow(path, [k for k, _ in found], [result.inertia for _, result in found])
-    files = [str(path)] if path else []
+    report, points = page
+    files = [str(path) for path in (path, report) if path]
+    rows = [{"n_clusters": k, "inertia": r.inertia, "n_iter": r.iterations} for k, r in found]
+    record = {"command": "cluster", "k_range": rows, "n_samples": len(X), "files": files}
+    record |= {"report": report, "details": _made(points, parameters)}
+    pages.write(record, report)
     if as_json:
-        rows = [{"n_clusters": k, "inertia": r.inertia, "n_iter": r.iterations} for k, r in found]
-        print_json({"command": "cluster", "k_range": rows, "n_samples": len(X), "files": files})
+        print_json(record)
         return
     _table(["k", "inertia", "of k before"], _falls([(k, r.inertia) for k, r in found]))
     _wrote(files, quiet)
@@ -217,42 +239,48 @@ def _falls(found: list[tuple[int, float]]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _tell(
-    X: npt.NDArray[Any], result: Any, files: list[str], as_json: bool, quiet: bool, parameters: dict[str, Any]
-) -> None:
+def _made(points: Path, parameters: dict[str, Any]) -> dict[str, Any]:
+    """How the result came about, for a page."""
+    return pages.made(data=pages.identity(str(points)), options=parameters)
+
+
+def _record(X: npt.NDArray[Any], result: Any, parameters: dict[str, Any]) -> dict[str, Any]:
+    """The result, by the API's names."""
     k = len(result.centres)
     sizes = np.bincount(result.labels, minlength=k)
     offset = X.astype(np.float64) - result.centres[result.labels]
     parts = np.bincount(result.labels, np.einsum("if,if->i", offset, offset), k)
+    quality = result.quality
+    return {
+        "command": "cluster",
+        "n_clusters": k,
+        "n_samples": len(X),
+        "n_features": X.shape[1],
+        "inertia": result.inertia,
+        "n_iter": result.iterations,
+        "history": result.history,
+        "sizes": sizes.tolist(),
+        "inertias": parts.tolist(),
+        "centres": result.centres.tolist(),
+        "quality": quality and {**quality._asdict(), "ratio": quality.ratio, "statement": str(quality)},
+        "parameters": parameters,
+    }
+
+
+def _tell(record: dict[str, Any], result: Any, as_json: bool, quiet: bool) -> None:
     if as_json:
-        quality = result.quality
-        print_json(
-            {
-                "command": "cluster",
-                "n_clusters": k,
-                "n_samples": len(X),
-                "n_features": X.shape[1],
-                "inertia": result.inertia,
-                "n_iter": result.iterations,
-                "history": result.history,
-                "sizes": sizes.tolist(),
-                "inertias": parts.tolist(),
-                "centres": result.centres.tolist(),
-                "quality": quality and {**quality._asdict(), "ratio": quality.ratio, "statement": str(quality)},
-                "parameters": parameters,
-                "files": files,
-            }
-        )
+        print_json(record)
         return
+    k, points = record["n_clusters"], record["n_samples"]
     rows: list[tuple[str, ...]] = [
-        (str(c), f"{sizes[c]:,}", f"{sizes[c] / len(X):.1%}", f"{parts[c]:.6g}", f"{parts[c] / max(sizes[c], 1):.4g}")
-        for c in range(k)
+        (str(c), f"{size:,}", f"{size / points:.1%}", f"{part:.6g}", f"{part / max(size, 1):.4g}")
+        for c, (size, part) in enumerate(zip(record["sizes"], record["inertias"], strict=True))
     ]
     _table(["cluster", "points", "share", "inertia", "a point"], rows)
-    click.echo(f"{len(X):,} points, {k} clusters, inertia {result.inertia:.6g} after {result.iterations} iterations.")
+    click.echo(f"{points:,} points, {k} clusters, inertia {result.inertia:.6g} after {result.iterations} iterations.")
     if result.quality is not None and not quiet:
         click.echo(str(result.quality))
-    _wrote(files, quiet)
+    _wrote(record["files"], quiet)
 
 
 def _table(names: list[str], rows: list[tuple[str, ...]]) -> None:

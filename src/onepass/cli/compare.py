@@ -8,9 +8,8 @@ import click
 import numpy as np
 
 from onepass.cli import learning as learner
-from onepass.cli import pages
+from onepass.cli import pages, terminal
 from onepass.cli import reading as reader
-from onepass.cli import terminal
 
 
 @click.command("compare")
@@ -57,11 +56,18 @@ def command(
     found = [_line(run, name, learning["delta"] / len(names)) for name in names]
     if tests:
         _test(run, found, tests, reading)
-    result: dict[str, Any] = {"command": "compare", "rows": run.rows, "mistakes": run.mistakes, "delta": learning["delta"]}
+    result: dict[str, Any] = {
+        "command": "compare",
+        "rows": run.rows,
+        "mistakes": run.mistakes,
+        "delta": learning["delta"],
+    }
     result["conversions"] = found
     if history is not None:
         result |= _more(run, feeding, found) | {"report": report}
-        result["details"] = pages.of_pass(run, history, stream, reading, learning | more) | {"conversions": found}
+        best = result["certificate"]["conversion"]
+        shown = pages.of_pass(run, history, stream, reading, learning | more, best)
+        result["details"] = shown | {"conversions": found}
         pages.write(result, report)
     say.result(result, lambda: _table(found, learning["delta"], bool(tests)))
     if report is not None:

@@ -63,17 +63,29 @@ def made(**more: Any) -> dict[str, Any]:
     return {**known, **more, "versions": versions}
 
 
+def identity(*paths: str) -> list[dict[str, Any]]:
+    """What tells these files from others, as far as they are plain files."""
+    from onepass.io.sources import identify
+
+    found = [identify(path) for path in paths]
+    return [{"path": known.path, "size": known.size, "ends": known.ends} for known in found if known is not None]
+
+
 def of_pass(
-    run: Pass, history: History, stream: Stream, reading: dict[str, Any], options: dict[str, Any]
+    run: Pass,
+    history: History,
+    stream: Stream,
+    reading: dict[str, Any],
+    options: dict[str, Any],
+    conversion: str | None = None,
 ) -> dict[str, Any]:
-    """All that a page shows of a pass over files."""
+    """All that a page shows of a pass over files; the weights are those of `conversion`."""
     from onepass.cli import reading as reader
     from onepass.report import details
 
     found = details.of_pass(run, history.finish())
     if run.rounds:
         names = reader.remember(reading, stream) | {"zero_based": reading["zero_based"]}
-        weights: Any = run.model()
+        weights: Any = run.model(conversion)
         found["weights"] = details.heaviest(weights.weights, run.classes, details.feature_names(names))
-    data = [{"path": at.path, "size": at.size, "ends": at.ends} for at in stream.identity if at is not None]
-    return found | made(data=data, options=options | reader.said(reading), notes=list(stream.notes))
+    return found | made(data=identity(*stream.paths), options=options | reader.said(reading), notes=list(stream.notes))

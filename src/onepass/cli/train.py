@@ -8,9 +8,8 @@ from typing import Any, cast
 import click
 
 from onepass.cli import learning as learner
-from onepass.cli import pages
+from onepass.cli import pages, terminal
 from onepass.cli import reading as reader
-from onepass.cli import terminal
 
 
 @click.command("train")

@@ -75,7 +75,7 @@ def against_k(key: str, cutoffs: dict[str, list[Any]], watched: dict[str, Any]) 
             axes.set_yscale("log")
             thousands(axes.yaxis)
         axes.set(xlabel="cutoff k", ylabel=loss)
-        axes.set_xlim(left=0)
+        axes.set_xlim(left=-0.1)
         shown.legend(2)
     rows = [
         [f"{k:,}", f"{n:,}", f"{l:.4f}", f"{b:.4f}", f"{d:.4f}"]
@@ -85,8 +85,9 @@ def against_k(key: str, cutoffs: dict[str, list[Any]], watched: dict[str, Any]) 
     ]
     columns = ["k", "rounds counted", "loss", "betting", "dekel2008"]
     caption = (
-        "A hypothesis counts for the rounds it survived beyond k: a small k counts many rounds and many poor hypotheses, "
-        f"a large k few rounds and good ones. {said} Each bound pays for the choice of k, so all its points hold together."
+        "A hypothesis counts for the rounds it survived beyond k: a small k counts many rounds and many poor "
+        f"hypotheses, a large k few rounds and good ones. {said} Each bound pays for the choice of k, so all its "
+        "points hold together."
     )
     table = Table("Bound against the cutoff", columns, rows, frozenset(columns), frozenset({best}))
     return Figure("Bound against the cutoff k", caption, shown.markup, table)
@@ -107,10 +108,9 @@ def survival_times(key: str, survival: dict[str, list[int]]) -> Figure:
         axes, places = shown.axes, range(len(ends))
         share = [100 * h / all_hypotheses for h in hypotheses]
         lived = [100 * n / all_rounds for n in rounds]
+        hatched = {"color": "none", "edgecolor": COLOURS[1], "hatch": "////"}
         axes.bar([p - 0.2 for p in places], share, 0.4, color=COLOURS[0], label="of the hypotheses")
-        axes.bar(
-            [p + 0.2 for p in places], lived, 0.4, color="none", edgecolor=COLOURS[1], hatch="////", label="of the rounds"
-        )
+        axes.bar([p + 0.2 for p in places], lived, 0.4, label="of the rounds", **hatched)
         axes.set_xticks(list(places), [short(end) for end in ends], rotation=0 if len(ends) < 9 else 45)
         axes.grid(axis="x", visible=False)
         axes.set(xlabel="survived at most so many rounds", ylabel="per cent")
@@ -131,13 +131,13 @@ def heaviest(key: str, features: Sequence[dict[str, Any]]) -> Figure:
     first = features[0]
     said = f"The heaviest is {first['name']} with {first['weight']:.4g}, towards {label_text(first['towards'])}."
     height = max(2.0, 0.55 + 0.24 * len(shown_features))
-    with drawing(key, "Heaviest weights", said, size=(5.4, height)) as shown:
+    with drawing(key, "Heaviest weights", said, size=(5.0, height)) as shown:
         axes, places = shown.axes, list(range(len(shown_features)))
         weights = [feature["weight"] for feature in shown_features]
         axes.barh(places, [max(w, 0.0) for w in weights], 0.7, color=COLOURS[0])
         axes.barh(places, [min(w, 0.0) for w in weights], 0.7, color="none", edgecolor=COLOURS[1], hatch="////")
         axes.axvline(0.0, color=INK, linewidth=0.8)
-        axes.set_yticks(places, [_clipped(feature["name"]) for feature in shown_features])
+        axes.set_yticks(places, [clipped(feature["name"]) for feature in shown_features])
         axes.grid(axis="y", visible=False)
         axes.margins(y=0.01)
         axes.set(xlabel="weight")
@@ -156,18 +156,19 @@ def certified_and_measured(key: str, lines: Sequence[dict[str, Any]], measure: s
         said = "The distance is what it costs to be sure, and to have chosen."
     elif not all(alike):
         said += " (Where the certificate speaks of an ensemble's members, an error of the model is another thing.)"
-    with drawing(key, "What each conversion certifies", said, size=(5.4, max(3.5, 0.9 + 0.24 * len(names)))) as shown:
+    with drawing(key, "What each conversion certifies", said, size=(5.0, max(3.4, 0.9 + 0.24 * len(names)))) as shown:
         axes, places = shown.axes, list(range(len(names)))[::-1]
         risks, measured = [line["risk"] for line in lines], [line[measure] for line in lines]
         axes.hlines(places, measured, risks, color=GREY, linewidth=1.0)
         axes.plot(risks, places, "<", color=COLOURS[1], label="certified, at most")
         axes.plot(measured, places, "o", color=COLOURS[0], label=words)
-        axes.set_yticks(places, [_clipped(name) for name in names])
+        axes.set_yticks(places, [clipped(name) for name in names])
         axes.margins(y=0.08)
         if all(value > 0.0 for value in measured):
             axes.set_xscale("log")
         thousands(axes.xaxis)
-        axes.set(xlabel=LOSSES.get(lines[0]["loss"], "loss"))
+        kinds = {line["loss"] for line in lines}
+        axes.set(xlabel=LOSSES.get(kinds.pop(), "loss") if len(kinds) == 1 else "loss")
         shown.legend(2)
     columns = ["conversion", "certified", words]
     rows = [[name, f"{r:.4f}", f"{m:.4f}"] for name, r, m in zip(names, risks, measured, strict=True)]
@@ -189,7 +190,8 @@ def _logarithmic(axes: Any, rounds: Sequence[int], values: Sequence[float]) -> N
     thousands(axes.yaxis)
 
 
-def _clipped(name: str) -> str:
+def clipped(name: str) -> str:
+    """A name short enough to stand beside a line or a bar."""
     text = printable(name)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 

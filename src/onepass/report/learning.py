@@ -27,9 +27,14 @@ def page(record: dict[str, Any]) -> Page:
     if details.get("conversions"):
         sections.append(_conversions(details["conversions"], certificate, record["command"]))
     if details.get("weights"):
-        sections.append(_weights(details["weights"]))
+        sections.append(_weights(details["weights"], certificate.conversion))
     sections.append(origin(details))
     number, meaning = _headline(certificate)
+    if "delta" in record and details.get("conversions"):
+        several = sum("refused" not in line for line in details["conversions"])
+        meaning += (
+            f" All {several} certificates below hold together with probability {100 * (1 - record['delta']):g} %."
+        )
     return Page(record["command"], _title(record, details), number, meaning, _facts(record), sections)
 
 
@@ -43,10 +48,11 @@ def _title(record: dict[str, Any], details: dict[str, Any]) -> str:
     files = [known["path"] for known in details.get("data", ()) if known.get("path")]
     if record.get("title"):
         return str(record["title"])
+    learner = record["learner"].partition("(")[0]
     if not files:
-        return f"{record['learner']} on {record['rows']:,} rows"
+        return f"{learner} on {record['rows']:,} rows"
     rest = f" and {len(files) - 2} more" if len(files) > 2 else ""
-    return f"{record['learner']} on {', '.join(files[:2])}{rest}"
+    return f"{learner} on {', '.join(files[:2])}{rest}"
 
 
 def _headline(certificate: Certificate) -> tuple[str, str]:
@@ -104,8 +110,8 @@ def _certified(record: dict[str, Any], certificate: Certificate, details: dict[s
 
 
 _MEMBERS = (
-    "In 0-1 loss this speaks of the hypotheses that the model averages, not of the averaged vector that predicts: their "
-    "weighted vote errs at most twice as often. The conversion penalised certifies the vector itself."
+    "In 0-1 loss this speaks of the hypotheses that the model averages, not of the averaged vector that predicts: "
+    "their weighted vote errs at most twice as often. The conversion penalised certifies the vector itself."
 )
 
 
@@ -136,32 +142,36 @@ def _on_the_way(details: dict[str, Any], watched: dict[str, Any]) -> Section:
 
 
 def _conversions(lines: Sequence[dict[str, Any]], certificate: Certificate, command: str) -> Section:
-    extra = [name for name in ("data", "learner") if any(name in line for line in lines)]
-    measures = [name for name in MEASURES if any(line.get(name) is not None for line in lines)]
+    blocks: list[Any] = [Text("One pass serves every conversion of its hypotheses into a model.")]
+    for data in dict.fromkeys(line.get("data") for line in lines):
+        group = [line for line in lines if line.get("data") == data]
+        blocks.append(_conversion_table(group, "" if data is None else f"{data}: ", command, certificate.conversion))
+    return Section("Conversions", blocks)
+
+
+def _conversion_table(lines: Sequence[dict[str, Any]], name: str, command: str, own: str) -> Table:
+    """Certificates that are claimed together: what they fail by together is the sum of their deltas."""
+    extra = ["learner"] if any("learner" in line for line in lines) else []
+    measures = [measure for measure in MEASURES if any(line.get(measure) is not None for line in lines)]
     columns = [*extra, "conversion", "certified", "of", "chosen", "rounds counted", *(MEASURES[m] for m in measures)]
-    rows, marked = [], set()
+    rows, marked, told = [], set(), []
     for i, line in enumerate(lines):
-        before = [str(line.get(name, "")) for name in extra]
-        after = ["–" if line.get(name) is None else f"{line[name]:.4f}" for name in measures]
+        before = [str(line.get(column, "")) for column in extra]
+        after = ["–" if line.get(measure) is None else f"{line[measure]:.4f}" for measure in measures]
         if "refused" in line:
             rows.append([*before, line["conversion"], "refused", line["refused"], "", "", *after])
             continue
-        found = Certificate.from_dict({name: line[name] for name in Certificate.__dataclass_fields__})
+        found = Certificate.from_dict({field: line[field] for field in Certificate.__dataclass_fields__})
         risk = "withheld" if found.withheld else round_up(found.risk) if found.informative else "nothing yet"
         of = f"{'0-1' if found.loss == 'zero_one' else found.loss}, {found.covers}"
         chosen = "–" if found.k is None else _chosen(found)
         rows.append([*before, found.conversion, risk, of, chosen, f"{found.counted:,}", *after])
-        if command == "train" and found.conversion == certificate.conversion:
+        told.append(found)
+        if command == "train" and found.conversion == own:
             marked.add(i)
-    told = [line for line in lines if "refused" not in line]
-    deltas = {line["delta"] for line in told}
-    each = f"{deltas.pop():.6g} each" if len(deltas) == 1 else "its share of delta each"
-    together = f"Certificates claimed together need a share of delta: here {each}, for all {len(told)} together."
-    blocks: list[Any] = [
-        Text(f"One pass serves every conversion of its hypotheses into a model. {together}"),
-        Table("Every conversion of this pass", columns, rows, _numbers(measures), frozenset(marked)),
-    ]
-    return Section("Conversions", blocks)
+    together = f"{100 * (1 - sum(found.delta for found in told)):.6g} %"
+    caption = f"{name}each at its share of delta, so that all {len(told)} hold together with probability {together}"
+    return Table(caption[0].upper() + caption[1:], columns, rows, _numbers(measures), frozenset(marked))
 
 
 def _numbers(measures: Sequence[str]) -> frozenset[str]:
@@ -180,12 +190,15 @@ def _measured(lines: Sequence[dict[str, Any]]) -> list[Figure]:
     return [charts.certified_and_measured("f4", same, "empirical", "average loss counted")] if same else []
 
 
-def _weights(weights: dict[str, Any]) -> Section:
+def _weights(weights: dict[str, Any], conversion: str) -> Section:
     features = weights["features"]
     if not features:
         return Section("Heaviest weights", [Text("All weights are zero.")])
     rows = [[f["name"], f"{f['weight']:.6g}", label_text(f["towards"])] for f in features]
     intercept = ", ".join(f"{value:.6g}" for value in weights["intercept"])
-    caption = f"{len(features)} of {weights['non_zero']:,} weights that are not zero; intercept {intercept}"
+    caption = (
+        f"The model by {conversion}: {len(features)} of {weights['non_zero']:,} weights that are not zero; "
+        f"intercept {intercept}"
+    )
     table = Table(caption, ["feature", "weight", "towards"], rows, frozenset({"weight"}))
     return Section("Heaviest weights", [charts.heaviest("f5", features), Half([table])])

@@ -26,8 +26,8 @@ def origin(details: dict[str, Any]) -> Section:
         rows = [[name, _plain(value)] for name, value in sorted(settings.items())]
         blocks.append(Table("Settings, those left alone included", ["name", "value"], rows, folded=True))
     if details.get("versions"):
-        rows = [[name, str(number)] for name, number in details["versions"].items()]
-        blocks.append(Table("Versions", ["", "version"], rows))
+        numbers = ", ".join(f"{name} {number}" for name, number in details["versions"].items())
+        blocks.append(Text(f"Computed by {numbers}."))
     if not blocks:
         blocks.append(Text("This file does not say how it was made."))
     return Section("How to reproduce this", blocks)

@@ -1,8 +1,8 @@
 """Figures for a page: matplotlib's SVG made fit to stand inside HTML.
 
-Text stays text, so that it can be read aloud, searched and shown in the page's own fonts; colours become classes, so that
-the page's style sheet can turn them for a dark screen; there is neither a style attribute nor a foreign name in it, so
-that the page needs no permission for either. The same figure is the same bytes.
+Text stays text, so that it can be read aloud, searched and shown in the page's own fonts; colours become classes, so
+that the page's style sheet can turn them for a dark screen; there is neither a style attribute nor a foreign name in
+it, so that the page needs no permission for either. The same figure is the same bytes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 from onepass.errors import printable
 from onepass.report.style import COLOURS, needing_matplotlib, settings
 
-SIZE = (5.4, 3.5)  # inches of 72 units: at 400 pixels a letter is still nine of them high
-_XLINK = "http://www.w3.org/1999/xlink"
+SIZE = (5.0, 3.4)  # inches of 72 units: at 400 pixels a letter is still nine of them high
+_SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 INK, PAPER, GREY = "#000000", "#ffffff", "#777777"
 INLINE = {
     "svg.fonttype": "none",
@@ -26,7 +26,7 @@ INLINE = {
     "axes.axisbelow": True,
     "font.size": 10.0,
     "hatch.linewidth": 0.8,
-    "legend.fontsize": 9.0,
+    "legend.fontsize": 9.5,
     "legend.handlelength": 2.6,
 }
 
@@ -95,11 +95,12 @@ def short(value: float) -> str:
 def _inline(svg: bytes, key: str, title: str, description: str) -> str:
     root = ET.fromstring(svg)
     used = {name for element in root.iter() for name in _references(element)}
+    marks = {mark for defs in root.iter(f"{{{_SVG}}}defs") for mark in defs}  # which get their colour where they stand
     for element in root.iter():
         element.tag = element.tag.partition("}")[2]
         element.text = element.text if element.tag == "text" else None
         element.tail = None
-        _tidy(element, key, used)
+        _tidy(element, key, used, element not in marks)
     for parent in list(root.iter()):
         for child in [child for child in parent if child.tag == "style" or (child.tag == "defs" and not len(child))]:
             parent.remove(child)
@@ -121,7 +122,7 @@ def _references(element: ET.Element) -> Iterator[str]:
             yield value.partition("url(#")[2].partition(")")[0]
 
 
-def _tidy(element: ET.Element, key: str, used: set[str]) -> None:
+def _tidy(element: ET.Element, key: str, used: set[str], stands: bool) -> None:
     """Style declarations as attributes, palette colours as classes, names that nobody refers to left out."""
     given = dict(element.attrib)
     for declaration in given.pop("style", "").split(";"):
@@ -139,9 +140,7 @@ def _tidy(element: ET.Element, key: str, used: set[str]) -> None:
         elif name in ("fill", "stroke") and value in _PALETTE:
             classes.append(f"{name[0]}{_PALETTE[value]}")
             continue
-        elif name in ("font-family", "type"):
-            continue
-        elif name == "transform" and value.startswith("rotate(-0 "):
+        elif name in ("font-family", "type") or (name == "transform" and value.startswith("rotate(-0 ")):
             continue
         elif name == "d":
             value = " ".join(value.split())
@@ -150,6 +149,8 @@ def _tidy(element: ET.Element, key: str, used: set[str]) -> None:
         elif "url(#" in value:
             value = value.replace("url(#", f"url(#{key}-")
         element.attrib[name] = value
+    if stands and element.tag in ("path", "use") and "fill" not in given:  # black, which matplotlib leaves out
+        classes.append("fk")
     if classes:
         element.attrib["class"] = " ".join(classes)
 
