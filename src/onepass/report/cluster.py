@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from onepass.report.charts import clipped
 from onepass.report.origin import origin
 from onepass.report.page import Figure, Page, Section, Table, Text
 from onepass.report.style import COLOURS, figure
@@ -150,7 +151,7 @@ def _plane(plane: dict[str, Any], k: int) -> Figure:
         shown.axes.plot(centres["x"], centres["y"], "X", color=PAPER, markeredgecolor=INK, markersize=8)
         for axis in (shown.axes.xaxis, shown.axes.yaxis):
             thousands(axis)
-        shown.axes.set(**dict(zip(("xlabel", "ylabel"), plane["axes"], strict=False)))
+        shown.axes.set(**dict(zip(("xlabel", "ylabel"), map(clipped, plane["axes"]), strict=False)))
     return Figure("The points and their centres", said, shown.markup)
 
 

@@ -61,6 +61,17 @@ def listed(check: Check) -> Check:
     return each
 
 
+def filled(check: Check) -> Check:
+    """A list of at least one of these."""
+
+    def each(value: Any, where: str) -> None:
+        listed(check)(value, where)
+        if not value:
+            raise WrongFieldError(f"{where!r} should not be empty")
+
+    return each
+
+
 def fields(needed: dict[str, Check], *, known: dict[str, Check] | None = None) -> Check:
     """An object with these fields, and those of `known` where they are there."""
 
@@ -157,6 +168,15 @@ _PASS = fields(
         ),
     },
 )
+
+
+def _trust(value: Any, where: str) -> None:
+    """Weights over time: every line as long as the list of rounds."""
+    fields({"round": listed(WHOLE), "lines": listed(fields({"name": TEXT, "weight": listed(NUMBER)}))})(value, where)
+    if any(len(line["weight"]) != len(value["round"]) for line in value["lines"]):
+        raise WrongFieldError(f"{where!r} should hold lists of one length")
+
+
 _EXPERTS = fields(
     {"rounds": WHOLE, "experts": WHOLE, "forecaster": TEXT, "best": TEXT, "mistakes": maybe(WHOLE)}
     | dict.fromkeys(("loss", "bound", "regret", "best_loss"), NUMBER)
@@ -166,78 +186,56 @@ _EXPERTS = fields(
         "sequence_switches": WHOLE,
         "tracking_bound": NUMBER,
         "details": fields(
-            {},
-            known=_MADE
-            | {
-                "regret": columns(round=WHOLE, regret=NUMBER, bound=maybe(NUMBER)),
-                "weights": fields(
-                    {"round": listed(WHOLE), "lines": listed(fields({"name": TEXT, "weight": listed(NUMBER)}))}
-                ),
-            },
+            {}, known={**_MADE, "regret": columns(round=WHOLE, regret=NUMBER, bound=maybe(NUMBER)), "weights": _trust}
         ),
     },
 )
-_CLUSTER = fields(
-    {"n_samples": WHOLE},
-    known={
-        "n_clusters": WHOLE,
-        "n_features": WHOLE,
-        "inertia": NUMBER,
-        "n_iter": WHOLE,
-        "history": listed(NUMBER),
-        "sizes": listed(WHOLE),
-        "inertias": listed(NUMBER),
-        "quality": maybe(fields({"statement": TEXT})),
-        "k_range": listed(fields({"n_clusters": WHOLE, "inertia": NUMBER, "n_iter": WHOLE})),
-        "details": fields(
-            {},
-            known=_MADE
-            | {
-                "plane": fields(
-                    {
-                        "points": columns(x=NUMBER, y=NUMBER, label=WHOLE),
-                        "centres": columns(x=NUMBER, y=NUMBER),
-                        "axes": listed(TEXT),
-                        "kept": TEXT,
-                    }
-                )
-            },
-        ),
-    },
-)
-_SERIES = fields(
+_PLANE = fields(
     {
-        "label": TEXT,
-        "kind": one_of("simulation", "theory", "reference"),
-        "x": listed(NUMBER),
-        "y": listed(maybe(NUMBER)),
+        "points": columns(x=NUMBER, y=NUMBER, label=WHOLE),
+        "centres": columns(x=NUMBER, y=NUMBER),
+        "axes": listed(TEXT),
+        "kept": TEXT,
     }
-    | {"low": maybe(listed(maybe(NUMBER))), "high": maybe(listed(maybe(NUMBER)))}
+)
+_CLUSTERS = fields(
+    {"n_samples": WHOLE, "n_clusters": WHOLE, "inertia": NUMBER, "n_iter": WHOLE}
+    | {"sizes": listed(WHOLE), "inertias": listed(NUMBER)},
+    known={
+        "n_features": WHOLE,
+        "history": listed(NUMBER),
+        "quality": maybe(fields({"statement": TEXT})),
+        "details": fields({}, known={**_MADE, "plane": _PLANE}),
+    },
+)
+_ELBOW = fields(
+    {"n_samples": WHOLE, "k_range": filled(fields({"n_clusters": WHOLE, "inertia": NUMBER, "n_iter": WHOLE}))},
+    known={"details": fields({}, known=_MADE)},
+)
+
+
+def _cluster(value: Any, where: str) -> None:
+    (_ELBOW if "k_range" in value else _CLUSTERS)(value, where)
+
+
+def _series(value: Any, where: str) -> None:
+    """A line: x and y of one length, and below and above it a band or nothing."""
+    numbers = listed(maybe(NUMBER))
+    kinds = one_of("simulation", "theory", "reference")
+    fields({"label": TEXT, "kind": kinds, "x": listed(NUMBER), "y": numbers})(value, where)
+    fields({"low": maybe(numbers), "high": maybe(numbers)})(value, where)
+    band = [value[name] for name in ("low", "high") if value[name] is not None]
+    if len(band) == 1 or any(len(line) != len(value["x"]) for line in (value["y"], *band)):
+        raise WrongFieldError(f"{where!r} should hold lists of one length")
+
+
+_NUMBERS = dict.fromkeys(("measured", "error", "expected", "tolerance"), NUMBER)
+_PANEL = fields(
+    {"title": TEXT, "x_label": TEXT, "y_label": TEXT, "y_scale": one_of("log", "linear"), "series": listed(_series)}
 )
 _LAB = fields(
-    {
-        "experiment": TEXT,
-        "findings": listed(
-            fields(
-                {"what": TEXT, "holds": FLAG} | dict.fromkeys(("measured", "error", "expected", "tolerance"), NUMBER)
-            )
-        ),
-    },
-    known={
-        "details": fields(
-            {},
-            known=_MADE
-            | {
-                "title": TEXT,
-                "panels": listed(
-                    fields(
-                        {"title": TEXT, "x_label": TEXT, "y_label": TEXT, "series": listed(_SERIES)}
-                        | {"y_scale": one_of("log", "linear")}
-                    )
-                ),
-            },
-        )
-    },
+    {"experiment": TEXT, "findings": listed(fields({"what": TEXT, "holds": FLAG, **_NUMBERS}))},
+    known={"details": fields({}, known={**_MADE, "title": TEXT, "panels": listed(_PANEL)})},
 )
 KINDS: dict[str, tuple[str, Check]] = {  # command → the module that has its page, and what its record must hold
     "train": ("learning", _PASS),
@@ -245,6 +243,6 @@ KINDS: dict[str, tuple[str, Check]] = {  # command → the module that has its p
     "demo": ("learning", _PASS),
     "model": ("learning", _PASS),
     "experts": ("experts", _EXPERTS),
-    "cluster": ("cluster", _CLUSTER),
+    "cluster": ("cluster", _cluster),
     "lab": ("lab", _LAB),
 }

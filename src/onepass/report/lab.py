@@ -107,11 +107,11 @@ def page(record: dict[str, Any]) -> Page:
 
 
 def _figure(key: str, panel: dict[str, Any]) -> Figure:
-    lines = [Series(**{name: _array(value) for name, value in line.items()}) for line in panel["series"]]
+    lines = [Series(*(_array(line[name]) for name in Series._fields)) for line in panel["series"]]
     title = panel["title"] or f"{panel['y_label']} over {panel['x_label']}"
     names = ", ".join(line.label for line in lines)
     with drawing(key, title, f"Lines: {names}.", size=(5.0, 4.0)) as shown:
-        _draw_panel(shown.axes, Panel(**{**panel, "title": "", "series": lines}))
+        _draw_panel(shown.axes, Panel("", panel["x_label"], panel["y_label"], lines, panel["y_scale"]))
         shown.axes.get_legend().remove()
         thousands(shown.axes.xaxis)
         thousands(shown.axes.yaxis)
