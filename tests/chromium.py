@@ -89,7 +89,13 @@ class Browser:
         self.tell("Emulation.setScriptExecutionDisabled", value=not scripts)
         colours = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.tell("Emulation.setEmulatedMedia", features=colours)
-        self._post("/url", {"url": path.resolve().as_uri()})
+        address = path.resolve().as_uri()
+        self._post("/url", {"url": address})
+        for _ in range(300):  # with scripts off the driver does not wait by itself
+            if self.ask("[document.readyState, location.href]") == ["complete", address]:
+                return
+            time.sleep(0.1)
+        raise TimeoutError(f"{path} does not finish loading")
 
     def ask(self, expression: str) -> object:
         """The value of a JavaScript expression, computed from outside: the page's own scripts may be off."""
