@@ -25,6 +25,8 @@ def check(path: str | None, force: bool, name: str = "--report") -> None:
     """Say before the run, not after it, why the page could not be written."""
     if path is None:
         return
+    if path == "-":
+        raise click.UsageError(f"{name} - is not supported: print --json, and pipe it to onepass report - -o -")
     missing = [module for module in ("jinja2", "matplotlib") if find_spec(module) is None]
     if missing:
         raise click.UsageError(f"{name} needs {' and '.join(missing)}: pip install 'onepass[report]'")
@@ -65,9 +67,9 @@ def made(**more: Any) -> dict[str, Any]:
 
 def identity(*paths: str) -> list[dict[str, Any]]:
     """What tells these files from others, as far as they are plain files."""
-    from onepass.io.sources import identify
+    from onepass.io.sources import expand, identify
 
-    found = [identify(path) for path in paths]
+    found = [identify(path) for path in expand(paths)]
     return [{"path": known.path, "size": known.size, "ends": known.ends} for known in found if known is not None]
 
 

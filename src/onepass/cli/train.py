@@ -103,11 +103,11 @@ def command(
         "output": written,
         "report": None if feeding.interrupted else report,
     }
+    seconds = feeding.seconds
     if history is not None:
         result["details"] = pages.of_pass(run, history, stream, reading, learning | more)
         pages.write(result, result["report"])
     say.result(result, lambda: _summary(result, certificate))
-    seconds = feeding.seconds
     rate = stream.consumed / 1e6 / seconds
     say.aside(
         f"{seconds:.2f} s, {rate:.0f} MB/s, {run.rows / seconds:,.0f} rows/s, {learner.peak_memory():.0f} MB at most"

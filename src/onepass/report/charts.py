@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from onepass.certificates import round_up
 from onepass.errors import printable
 from onepass.report.page import Figure, Table
 from onepass.report.style import COLOURS
@@ -21,7 +22,7 @@ def over_rounds(key: str, history: dict[str, list[Any]], watched: dict[str, Any]
     rounds = history["rounds"]
     known = [(t, risk) for t, risk in zip(rounds, history["risk"], strict=True) if risk is not None]
     said = f"After {rounds[-1]:,} rounds the average loss is {history['loss'][-1]:.4g}"
-    said += f" and the certificate {known[-1][1]:.4g}." if known else "; the certificate is withheld."
+    said += f" and the certificate {round_up(known[-1][1])}." if known else "; the certificate is withheld."
     with drawing(key, "Certificate and loss over the rounds", said) as shown:
         axes = shown.axes
         if known:
@@ -34,7 +35,7 @@ def over_rounds(key: str, history: dict[str, list[Any]], watched: dict[str, Any]
         axes.set(xlabel="round", ylabel=loss)
         shown.legend(1)
     rows = [
-        [f"{t:,}", f"{m:,}", f"{l:.4f}", "withheld" if r is None else f"{r:.4f}", "–" if k is None else f"{k:,}"]
+        [f"{t:,}", f"{m:,}", f"{l:.4f}", "withheld" if r is None else round_up(r), "–" if k is None else f"{k:,}"]
         for t, m, l, r, k in zip(*(history[name] for name in ("rounds", "mistakes", "loss", "risk", "k")), strict=True)
     ]
     columns = ["round", "mistakes", "loss so far", "certified", "chosen k"]
@@ -60,7 +61,7 @@ def against_k(key: str, cutoffs: dict[str, list[Any]], watched: dict[str, Any]) 
     k, bound = cutoffs["k"], watched["bound"]
     own = cutoffs[bound if bound in cutoffs else "betting"]
     best = min(range(len(k)), key=lambda i: (own[i], k[i]))
-    said = f"The smallest bound ({bound}) is {own[best]:.4g}, at k = {k[best]:,}."
+    said = f"The smallest bound ({bound}) is {round_up(own[best])}, at k = {k[best]:,}."
     loss = LOSSES.get(watched["loss"], "loss")
     with drawing(key, "Bound against the cutoff k", said) as shown:
         axes = shown.axes
@@ -78,7 +79,7 @@ def against_k(key: str, cutoffs: dict[str, list[Any]], watched: dict[str, Any]) 
         axes.set_xlim(left=-0.1)
         shown.legend(2)
     rows = [
-        [f"{k:,}", f"{n:,}", f"{l:.4f}", f"{b:.4f}", f"{d:.4f}"]
+        [f"{k:,}", f"{n:,}", f"{l:.4f}", round_up(b), round_up(d)]
         for k, n, l, b, d in zip(
             *(cutoffs[name] for name in ("k", "counted", "loss", "betting", "dekel2008")), strict=True
         )
@@ -171,7 +172,7 @@ def certified_and_measured(key: str, lines: Sequence[dict[str, Any]], measure: s
         axes.set(xlabel=LOSSES.get(kinds.pop(), "loss") if len(kinds) == 1 else "loss")
         shown.legend(2)
     columns = ["conversion", "certified", words]
-    rows = [[name, f"{r:.4f}", f"{m:.4f}"] for name, r, m in zip(names, risks, measured, strict=True)]
+    rows = [[name, round_up(r), f"{m:.4f}"] for name, r, m in zip(names, risks, measured, strict=True)]
     table = Table("What each conversion certifies", columns, rows, frozenset(columns[1:]))
     return Figure("What each conversion certifies", said, shown.markup, table)
 

@@ -27,7 +27,7 @@ def page(record: dict[str, Any]) -> Page:
     if details.get("conversions"):
         sections.append(_conversions(details["conversions"], certificate, record["command"]))
     if details.get("weights"):
-        sections.append(_weights(details["weights"], certificate.conversion))
+        sections.append(_weights(details["weights"], certificate.conversion, len(record["classes"]) > 2))
     sections.append(origin(details))
     number, meaning = _headline(certificate)
     if "delta" in record and details.get("conversions"):
@@ -194,10 +194,14 @@ def _measured(lines: Sequence[dict[str, Any]]) -> list[Figure]:
     return [charts.certified_and_measured("f4", same, "empirical", "average loss counted")] if same else []
 
 
-def _weights(weights: dict[str, Any], conversion: str) -> Section:
+def _weights(weights: dict[str, Any], conversion: str, several: bool) -> Section:
     features = weights["features"]
     if not features:
         return Section("Heaviest weights", [Text("All weights are zero.")])
+    if several:  # a negative weight speaks against its class, and for none of the others
+        features = [
+            {**f, "towards": f"{'not ' if f['weight'] < 0 else ''}{label_text(f['towards'])}"} for f in features
+        ]
     rows = [[f["name"], f"{f['weight']:.6g}", label_text(f["towards"])] for f in features]
     intercept = ", ".join(f"{value:.6g}" for value in weights["intercept"])
     caption = (
