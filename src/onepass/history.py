@@ -37,7 +37,7 @@ class Point(NamedTuple):
 
 
 class History:
-    """A pass that is watched while it is fed: feed this instead of the pass.
+    """A pass that is watched while it is fed: feed this instead of the pass. In all else it is that pass.
 
     It looks after 16, 20, 24, 28, 32, 40, … rows, four times in each doubling (the cutoff grid), or once where a look
     is dear (a wide model; the conversion `suffix` and `cutoffs="all"`, whose certificates walk all updates).
@@ -61,10 +61,10 @@ class History:
         self._points = list[Point]()
         self._aside = list[tuple[int, Trace]]()
 
-    @property
-    def classes(self) -> tuple[Any, ...]:
-        """The labels of the pass."""
-        return self.run.classes
+    def __getattr__(self, name: str) -> Any:
+        if name == "run":  # not there yet, while it is being copied
+            raise AttributeError(name)
+        return getattr(self.run, name)
 
     @property
     def points(self) -> list[Point]:

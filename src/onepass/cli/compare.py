@@ -46,10 +46,10 @@ def command(
     """
     pages.check(report, force)
     more = {"penalised": "average", "validation_fraction": validation_fraction}
-    run = learner.make(learning, **more)
-    history = pages.watch(run, bool(report) or say.as_json or say.as_jsonl)
+    shown = bool(report) or say.as_json or say.as_jsonl
+    run = pages.watched(learner.make(learning, **more), shown)
     with reader.opened(paths, reading) as stream:
-        feeding = learner.feed(run, stream, reading["max_bad"], say, history)
+        feeding = learner.feed(run, stream, reading["max_bad"], say)
     if feeding.interrupted:
         raise SystemExit(130)
     names = [name for name in learner.CONVERSIONS if name != "validation" or validation_fraction]
@@ -63,11 +63,11 @@ def command(
         "delta": learning["delta"],
     }
     result["conversions"] = found
-    if history is not None:
+    if shown:
         result |= _more(run, feeding, found) | {"report": report}
         best = result["certificate"]["conversion"]
-        shown = pages.of_pass(run, history, stream, reading, learning | more, best)
-        result["details"] = shown | {"conversions": found}
+        details = pages.of_pass(run, stream, reading, learning | more, best)
+        result["details"] = details | {"conversions": found}
         pages.write(result, report)
     say.result(result, lambda: _table(found, learning["delta"], bool(tests)))
     if report is not None:

@@ -38,12 +38,12 @@ def command(
     if documents < 1 or not 0 < delta < 1:
         raise click.UsageError("--documents must be at least 1, and --delta between 0 and 1")
     pages.check(report, force)
-    runs = passes()
-    history = pages.watch(runs[0], report is not None)
-    wire = newswire(documents, seed, delta, quiet, runs=runs, history=history)
+    perceptron, margin = passes()
+    perceptron = pages.watched(perceptron, report is not None)
+    wire = newswire(documents, seed, delta, quiet, runs=(perceptron, margin))
     hand = digits(delta)
-    if history is not None:
-        pages.write(_record(documents, delta, runs[0], history, wire, hand), report)
+    if report is not None:
+        pages.write(_record(documents, perceptron, wire, hand), report)
     if as_json:
         terminal.print_json({"newswire": wire, "digits": hand})
         return
@@ -78,7 +78,6 @@ def newswire(
     quiet: bool,
     measured: int = FRESH,
     runs: tuple[Any, Any] | None = None,
-    history: Any = None,
 ) -> list[dict[str, Any]]:
     """One line per learner and conversion."""
     from onepass.datasets import Newswire
@@ -89,7 +88,7 @@ def newswire(
     with terminal.progress("learning (the first time also compiling)", documents, quiet) as tick:
         done = 0
         for X, y in wire.stream(documents, PAIR):
-            (history or perceptron).feed(X, y)
+            perceptron.feed(X, y)
             margin.feed(SCALE * X, y)
             done += len(y)
             tick(done, note=f"risk ≤ {perceptron.certificate('penalised').risk:.3f}")
@@ -102,15 +101,13 @@ def newswire(
         return lines("perceptron", perceptron, delta / 14, fresh) + lines("margin", margin, delta / 14, scaled)
 
 
-def _record(
-    documents: int, delta: float, run: Any, history: Any, wire: list[dict[str, Any]], hand: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _record(documents: int, history: Any, wire: list[dict[str, Any]], hand: list[dict[str, Any]]) -> dict[str, Any]:
     """What the page shows: the Perceptron on the newswire, and every line of both tables."""
     from onepass.report import details
 
     lines = [{"data": "newswire", **line} for line in wire] + [{"data": "digits", **line} for line in hand]
-    best = next(line for line in wire if line["conversion"] == "penalised")
-    found = details.of_pass(run, history.finish()) | {"conversions": lines}
+    run, best = history.run, next(line for line in wire if line["conversion"] == "penalised")
+    found = details.of_pass(history.run, history.finish()) | {"conversions": lines}
     found["weights"] = details.heaviest(run.model().weights, run.classes, "feature {}".format)
     return {
         "command": "demo",

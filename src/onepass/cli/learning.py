@@ -15,7 +15,6 @@ from onepass.cli import reading as reader
 from onepass.cli import terminal
 
 if TYPE_CHECKING:
-    from onepass.history import History
     from onepass.io import Stream
     from onepass.passes import Pass
 
@@ -141,8 +140,8 @@ class Feeding:
         )
 
 
-def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say, history: History | None = None) -> Feeding:
-    """Feed the whole stream, through its history if there is one; Ctrl-C ends it after the chunk at hand."""
+def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say) -> Feeding:
+    """Feed the whole stream; Ctrl-C ends it after the chunk at hand."""
     feeding = Feeding(run, stream)
     patience = threading.Timer(0.5, say.aside, ["compiling kernels (once) …"])
     patience.daemon = True
@@ -150,7 +149,7 @@ def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say, history: Hi
     try:
         with terminal.bar(stream.total_bytes, say) as tick:
             for rows, labels, origin in stream:
-                _feed(history or run, rows, labels, origin)
+                _feed(run, rows, labels, origin)
                 patience.cancel()
                 reader.check_bad(stream, max_bad)
                 tick(stream.consumed, feeding.note, feeding.facts)
@@ -164,7 +163,7 @@ def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say, history: Hi
     return feeding
 
 
-def _feed(run: Pass | History, rows: Any, labels: Any, origin: Any) -> None:
+def _feed(run: Pass, rows: Any, labels: Any, origin: Any) -> None:
     from onepass.errors import DataError
 
     if labels is None:

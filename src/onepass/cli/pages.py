@@ -49,11 +49,11 @@ def write(record: dict[str, Any], path: str | None) -> None:
     write_page(page_of(record, path), path)
 
 
-def watch(run: Pass, wanted: bool) -> History | None:
-    """The history of a pass, where somebody will look at it."""
+def watched(run: Pass, wanted: bool) -> Any:
+    """The pass, watched while it is fed if somebody will look at its history."""
     from onepass.history import History
 
-    return History(run) if wanted else None
+    return History(run) if wanted else run
 
 
 def made(**more: Any) -> dict[str, Any]:
@@ -74,7 +74,6 @@ def identity(*paths: str) -> list[dict[str, Any]]:
 
 
 def of_pass(
-    run: Pass,
     history: History,
     stream: Stream,
     reading: dict[str, Any],
@@ -85,6 +84,7 @@ def of_pass(
     from onepass.cli import reading as reader
     from onepass.report import details
 
+    run = history.run
     found = details.of_pass(run, history.finish())
     if run.rounds:
         names = reader.remember(reading, stream) | {"zero_based": reading["zero_based"]}

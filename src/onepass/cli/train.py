@@ -71,11 +71,11 @@ def command(
 
     _check_output(output, force)
     pages.check(report, force)
-    run = learner.make(learning, **more)
-    history = pages.watch(run, bool(report) or say.as_json or say.as_jsonl)
+    shown = bool(report) or say.as_json or say.as_jsonl
+    run = pages.watched(learner.make(learning, **more), shown)
     with reader.opened(paths, reading) as stream:
         say.aside(f"reading {', '.join(stream.paths[:3])} as {stream.format}, compression {stream.compression}")
-        feeding = learner.feed(run, stream, reading["max_bad"], say, history)
+        feeding = learner.feed(run, stream, reading["max_bad"], say)
         notes = stream.notes
     for note in notes:
         say.aside(note)
@@ -104,8 +104,8 @@ def command(
         "report": None if feeding.interrupted else report,
     }
     seconds = feeding.seconds
-    if history is not None:
-        result["details"] = pages.of_pass(run, history, stream, reading, learning | more)
+    if shown:
+        result["details"] = pages.of_pass(run, stream, reading, learning | more)
         pages.write(result, result["report"])
     say.result(result, lambda: _summary(result, certificate))
     rate = stream.consumed / 1e6 / seconds

@@ -114,7 +114,7 @@ def page(record: dict[str, Any]) -> Page:
         figures.append(_inertia(record["history"]))
     total = max(1, sum(record["sizes"]))
     rows = [
-        [str(c), f"{size:,}", f"{100 * size / total:.1f} %", f"{part:.6g}", f"{part / max(size, 1):.4g}"]
+        [str(c), f"{size:,}", f"{100 * size / total:.1f} %", _number(part, 1, ".6g"), _number(part, size, ".4g")]
         for c, (size, part) in enumerate(zip(record["sizes"], record["inertias"], strict=False))
     ]
     columns = ["cluster", "points", "share", "inertia", "inertia a point"]
@@ -131,7 +131,12 @@ def page(record: dict[str, Any]) -> Page:
     ]
     title = f"{record['n_samples']:,} points, {record['n_clusters']:,} clusters"
     meaning = "is the inertia: the sum of squared distances from every point to its cluster's centre."
-    return Page("cluster", title, f"{record['inertia']:.6g}", meaning, facts, sections)
+    return Page("cluster", title, _number(record["inertia"], 1, ".6g"), meaning, facts, sections)
+
+
+def _number(value: float | None, points: int, form: str) -> str:
+    """A number for so many points, or a dash: of a stream whose rows are gone no inertia is known."""
+    return "–" if value is None else f"{value / max(points, 1):{form}}"
 
 
 def _quality(record: dict[str, Any]) -> str:

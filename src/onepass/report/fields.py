@@ -199,8 +199,8 @@ _PLANE = fields(
     }
 )
 _CLUSTERS = fields(
-    {"n_samples": WHOLE, "n_clusters": WHOLE, "inertia": NUMBER, "n_iter": WHOLE}
-    | {"sizes": listed(WHOLE), "inertias": listed(NUMBER)},
+    {"n_samples": WHOLE, "n_clusters": WHOLE, "inertia": maybe(NUMBER), "n_iter": WHOLE}
+    | {"sizes": listed(WHOLE), "inertias": listed(maybe(NUMBER))},
     known={
         "n_features": WHOLE,
         "history": listed(NUMBER),
