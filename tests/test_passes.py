@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+import onepass.rows
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
 from onepass.passes import AUTO_ROWS, Pass
 from onepass.rows import Dense, Rows
@@ -77,6 +78,48 @@ def test_a_bad_row_far_into_a_batch_changes_nothing():
     with pytest.raises(DataError, match="row 2399999, feature 4"):
         run.feed(many, np.tile(Y, 20_000))
     assert same_state(before, run.state())
+
+
+SPOILS = {
+    "nan": lambda rows, i: rows.data.__setitem__(i, np.nan),
+    "inf": lambda rows, i: rows.data.__setitem__(i, -np.inf),
+    "1e300": lambda rows, i: rows.data.__setitem__(i, 1e300),
+    "negative index": lambda rows, i: rows.indices.__setitem__(i, -1),
+    "index past the width": lambda rows, i: rows.indices.__setitem__(i, 1 << 25),
+}
+
+
+@pytest.mark.parametrize("at", [0, 700, -1])
+@pytest.mark.parametrize("what", SPOILS)
+def test_rows_checked_on_the_way_change_nothing_if_one_is_bad(monkeypatch, what, at):
+    monkeypatch.setattr(onepass.rows, "BLOCK", 64)  # so that a batch has many blocks
+    run = Pass("pa")
+    run.feed(X, Y)
+    before = run.state()
+    many = csr(np.tile(X, (9, 1)))
+    SPOILS[what](many, at)
+    with pytest.raises(DataError, match="X: row"):
+        run.feed(many, np.tile(Y, 9))
+    assert same_state(before, run.state())
+
+
+@pytest.mark.parametrize("learner", ["perceptron", "margin", "pa"])
+@pytest.mark.parametrize("memory", [256 << 20, 6000])
+def test_rows_checked_on_the_way_are_learned_like_any(monkeypatch, learner, memory):
+    many, labels = csr(np.tile(X, (9, 1))), np.tile(Y, 9)
+    shuffled = many.copy()  # the last rows have falling indices
+    for i in range(1000, 1080):
+        piece = slice(shuffled.indptr[i], shuffled.indptr[i + 1])
+        shuffled.indices[piece], shuffled.data[piece] = shuffled.indices[piece][::-1], shuffled.data[piece][::-1]
+    for rows, same in ((many, many), (shuffled, many), (many.toarray(), many.toarray())):
+        whole, run = (Pass(learner, max_trace_memory=memory) for _ in range(2))
+        monkeypatch.setattr(onepass.rows, "BLOCK", 1 << 20)
+        whole.feed(same, labels)
+        monkeypatch.setattr(onepass.rows, "BLOCK", 64)
+        run.feed(rows, labels)
+        assert same_state(whole.state(), run.state())
+        assert np.array_equal(run.model().weights, whole.model().weights)
+        assert run.certificate() == whole.certificate()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Labels:
         if len(labels.classes) <= 2:
             met = [given == label for label in labels.classes]
             codes = np.where(met[1], 1, -1) if len(met) == 2 else np.full(len(given), -1)
-            fine = np.any(met, axis=0) if len(given) else np.ones(0, dtype=bool)
+            fine = reduce(np.logical_or, met, np.zeros(len(given), dtype=bool))
         else:
             order = np.argsort(np.array(labels.classes))
             known = np.array(labels.classes)[order]

@@ -13,7 +13,7 @@ import numpy as np
 
 from onepass._jit import by_type, jit
 from onepass.learners import step, widen
-from onepass.rows import AnyRows, Floats, Ints, add, copy_row, dot, dots, filled, squared_norm, transfer
+from onepass.rows import AnyRows, Floats, Ints, add, copy_row, dot, dots, filled, sound, squared_norm, transfer
 from onepass.trace.log import DOWN, HUGE, SHIFTS, TINY, UP, Log
 from onepass.trace.tally import Tally, charge
 
@@ -82,6 +82,7 @@ reach2 = by_type({Binary: _reach_binary, Several: _reach_several})  # squared le
 # that a sum of all update rows would not give w.
 SCALE, NORM2, RADIUS2, RENEWED, LOW, GREW = 0, 1, 2, 3, 4, 5
 RENEWAL = 2.0**8  # growth after which ‖w‖² is summed afresh: its error grows as the square of the scale
+AT_ONCE = np.uint64(128)  # rows checked at once: they stay in the cache until they are learned, so it costs no time
 GROWTH = 2.0**20  # growth that update rows can stand: their sum loses as many digits as the scale has gained
 
 
@@ -117,14 +118,22 @@ def _follow(head: Head, state: Floats, scale: float, norm2: float) -> float:
 
 
 @jit
-def learn(head: Head, rows: AnyRows, y: Ints, rule: object, state: Floats, log: Log, t0: int) -> None:
+def learn(head: Head, rows: AnyRows, y: Ints, rule: object, state: Floats, log: Log, t0: int, trusted: bool) -> int:
     """One pass over the rows, which are rounds t0+1, t0+2, …: changes head and state, appends the updates to log.
 
     The rows of the updates are noted, not copied: `keep` does that, beside the learning of the next rows.
+    Rows that nobody has looked at are not trusted: they are checked a few at a time, while they are in the cache for
+    the learning anyway. Gives the width that they need, or −1 if one is bad; then learning has ended before it.
     """
     scale, norm2, radius2 = state[SCALE], state[NORM2], state[RADIUS2]
     k, end = log.cursor[0], log.cursor[1]
+    width = np.int64(0)
     for i in range(np.uint64(y.size)):
+        if not trusted and i % AT_ONCE == np.uint64(0):
+            needed = sound(rows, i, min(i + AT_ONCE, np.uint64(y.size)), np.int64(head.w.shape[0]))
+            if needed < 0:
+                return int(needed)
+            width = max(width, needed)
         t = t0 + np.int64(i) + 1
         margin, rival = judge(head, rows, i, y[i])
         margin *= scale
@@ -152,6 +161,7 @@ def learn(head: Head, rows: AnyRows, y: Ints, rule: object, state: Floats, log: 
             k += 1
     state[SCALE], state[NORM2], state[RADIUS2] = scale, norm2, radius2
     log.cursor[0], log.cursor[1] = k, end
+    return int(width)
 
 
 @jit

@@ -32,7 +32,9 @@ from onepass.rows import (
     LARGEST,
     AnyRows,
     Dense,
+    Floats,
     Ints,
+    Rows,
     accept,
     block,
     blocks,
@@ -53,6 +55,13 @@ from onepass.trace.tally import Tally, empty_tally, enter
 
 AUTO_ROWS = 1000  # rows that radius="auto" reads and does not count
 RENEW = 1 << 16  # rounds after which ‖w‖² is summed afresh
+
+
+Spans = list[tuple[int, int]]
+
+
+class _UnsoundError(Exception):
+    """A kernel has met a row that nobody had checked, and that is not fit for it."""
 
 
 class Pass:
@@ -139,6 +148,7 @@ class Pass:
             order_alarm,
             seed,
         )
+        self.penalised = penalised
         self.rows = 0  # rows read
         self.rounds = 0  # rows learned from
         self.stopped = False
@@ -154,6 +164,7 @@ class Pass:
         self._longest_row = 0.0  # for radius="auto"
         self._dense_width: int | None = None
         self._weights = np.zeros((1 + (n_features or 0), self._outputs))
+        self._take_room(self._weights)
         self._state = first_state()
         self._log = empty_log()
         self._columns: Columns | None = None
@@ -171,7 +182,8 @@ class Pass:
             self._watched["penalised"] = Watchlist(penalised)
         if validation_fraction > 0.0:
             self._watched["validation"] = Watchlist("hypothesis")
-        self._answers: dict[Any, Any] = {}  # certificates asked for since the last row
+        self._answers: dict[Any, Any] = {}  # the trace and the certificates asked for since the last row
+        self._unseen: AnyRows | None = None  # rows being fed that are not checked yet
         self._helper: Executor | None = None  # while a long feed is under way
         self._waiting: list[Future[None]] = []
         self._rates: Schedule | None = None  # of the rows being fed, where the rate is a user's function
@@ -193,34 +205,80 @@ class Pass:
         with ThreadPoolExecutor(1, "onepass-keep") if len(spans) > 1 else nullcontext() as helper:
             self._helper = helper
             try:
-                self._feed(rows, y, spans)
+                labels, codes = self._labels.encode(y, count(rows))
+                if isinstance(rows, Dense) and rows.values.shape[1] != (expected := self._expected(rows)):
+                    raise DataError(f"X: {rows.values.shape[1]} features, but {expected} are expected")
+                if has_own_rate(self._rule):
+                    self._rates = rate_table(self._rule, self.rounds + 1, self.rounds + count(rows))
+                if not self._feed_unseen(rows, getattr(X, "shape", (0, 0))[1], labels, codes, spans):
+                    self._feed(rows, labels, codes, spans)
             finally:
                 self._catch_up()
                 self._helper = self._rates = None
 
-    def _feed(self, rows: AnyRows, y: Any, spans: list[tuple[int, int]]) -> None:
-        labels, codes = self._labels.encode(y, count(rows))
+    def _feed_unseen(self, rows: AnyRows, width: int, labels: Labels, codes: Ints, spans: Spans) -> bool:
+        """Learn many rows and check them on the way, which spares reading them twice; if one is bad, put all back.
+
+        False, and nothing done, if so, or if this is no such case: then `_feed` says what is wrong or goes on.
+        """
+        if len(spans) < 2 or not 0 < width <= (self.n_features or self.max_features):
+            return False
+        folds = self._columns is not None or self._lazy is not None or self.learner.grows  # which cannot be undone
+        if folds or not self._plain or (isinstance(rows, Rows) and rows.indices.dtype != np.int32):
+            return False
+        before = self._mark()
+        self._make_room(width)
+        self._unseen = rows
+        try:
+            self._feed_blocks(rows, labels, codes, spans, canonical=True)
+        except _UnsoundError:
+            self._catch_up()
+            self.restore(before)
+            return False
+        finally:
+            self._unseen = None
+        return True
+
+    def _see(self) -> None:
+        """Look at the rows that are still unseen, before a step that cannot be undone."""
+        if self._unseen is not None:
+            try:
+                width, canonical = survey(self._unseen, self.n_features or self.max_features)
+            except DataError:
+                raise _UnsoundError from None
+            if not canonical or self._may_refuse(self._unseen, width):
+                raise _UnsoundError
+            self._unseen = None
+
+    def _feed(self, rows: AnyRows, labels: Labels, codes: Ints, spans: Spans) -> None:
+        """Learn rows after a look at all of them."""
         width, canonical = survey(rows, self.n_features or self.max_features, self._helper)
-        if isinstance(rows, Dense) and width != (self.n_features or self._dense_width or width):
-            raise DataError(f"X: {width} features, but {self.n_features or self._dense_width} are expected")
-        if has_own_rate(self._rule):
-            self._rates = rate_table(self._rule, self.rounds + 1, self.rounds + count(rows))
         before = self.state() if self._may_refuse(rows, width) else None
         self._labels = labels
-        if isinstance(rows, Dense):
-            self._dense_width = width
         self._widen(width)
-        if len(spans) > 1:  # room for the whole batch at once: growing copies, and room that is not used costs nothing
-            values = min(_values(rows), self.max_trace_memory // PER_VALUE)
-            self._log = self._log.with_room(count(rows), values)
         try:
-            for first, last in spans:
-                if not self.stopped:
-                    self._read(block(rows, first, last, canonical), codes[first:last])
+            self._feed_blocks(rows, labels, codes, spans, canonical)
         except LimitError:
             if before is not None:
                 self.restore(before)
             raise
+
+    def _feed_blocks(self, rows: AnyRows, labels: Labels, codes: Ints, spans: Spans, canonical: bool) -> None:
+        self._labels = labels
+        if isinstance(rows, Dense):
+            self._dense_width = rows.values.shape[1]
+        if len(spans) > 1:  # room for the whole batch at once: growing copies, and room that is not used costs nothing
+            values = min(_values(rows), self.max_trace_memory // PER_VALUE)
+            self._log = self._log.with_room(count(rows), values)
+        for first, last in spans:
+            if self._unseen is not None:
+                self._unseen = part(rows, first, count(rows))
+            if not self.stopped:
+                self._read(block(rows, first, last, canonical), codes[first:last])
+
+    def _expected(self, rows: Dense) -> int:
+        """The width that dense rows must have."""
+        return self.n_features or self._dense_width or rows.values.shape[1]
 
     def feed_one(self, X: Any, y: Any) -> bool:
         """Feed one row without the cost of looking at it in general; False, and nothing done, if it is no such case.
@@ -306,7 +364,10 @@ class Pass:
             memory = self.max_trace_memory
             self._lazy = advance(self._lazy, rows, y, rule, self._bias, self._log, self.rounds, memory)
         else:
-            learn(self._head, rows, y, rule, self._state, self._log, self.rounds)
+            width = learn(self._head, rows, y, rule, self._state, self._log, self.rounds, self._unseen is None)
+            if width < 0:
+                raise _UnsoundError
+            self._widen(width)
             if self._log.updates > before:
                 self._keep(rows, before)
         self.rounds += len(y)
@@ -360,22 +421,33 @@ class Pass:
         for watched in self._watched.values():
             weights = trace.last if watched.what == "hypothesis" else combine(trace, conversions.average(trace))
             watched.freeze(number, weights)
+        self._answers = {}
 
     def _widen(self, width: int) -> None:
         if width + 1 > len(self._weights) or self._weights.shape[1] != self._outputs:
-            weights = np.zeros((max(width + 1, len(self._weights)), self._outputs))
-            weights[: len(self._weights)] = self._weights
-            self._weights = weights
+            self._make_room(width)
+            self._weights = weights = self._room[: max(width + 1, len(self._weights))]
             for watched in self._watched.values():
                 for number, old in watched.live.items():
                     watched.live[number] = np.zeros_like(weights)
                     watched.live[number][: len(old)] = old
-        self._head = head_of(self._weights, self._bias)
         if self._lazy is not None:
             self._lazy = wider(self._lazy, width)
 
+    def _make_room(self, width: int) -> None:
+        """Room for the weights of so many features, should they be met: zeros that are not touched cost nothing."""
+        if width + 1 > len(self._room) or self._room.shape[1] != self._outputs:
+            room = np.zeros((max(width + 1, len(self._weights)), self._outputs))
+            room[: len(self._weights)] = self._weights
+            self._take_room(room)
+
+    def _take_room(self, room: Floats) -> None:
+        self._weights, self._room = room[: len(self._weights)], room
+        self._head = head_of(room, self._bias)
+
     def _compact(self) -> None:
         """Fold the log into columns; from the start, so that it does not matter when this was first called."""
+        self._see()
         width = len(self._weights) - 1
         self._catch_up()
         self._enter_tally()
@@ -387,13 +459,18 @@ class Pass:
         self._log.cursor[:] = 0
         self._tallied = 0
 
+    def _may_fold(self, rows: AnyRows) -> bool:
+        """Whether update rows may be folded into columns while these rows are learned."""
+        size = self._log.size + count(rows) * PER_UPDATE + _values(rows) * PER_VALUE
+        folded = self._columns is not None or self._lazy is not None
+        return folded or self.learner.grows or size > self.max_trace_memory
+
     def _may_refuse(self, rows: AnyRows, width: int) -> bool:
         """Whether these rows could bring the trace to a size that even the coarsest columns do not fit in."""
         n = count(rows)
         if self._lazy is not None:
             return size_after(self.rounds + n, max(width, self.width)) > self.max_trace_memory
-        size = self._log.size + n * PER_UPDATE + _values(rows) * PER_VALUE
-        if self._columns is None and size <= self.max_trace_memory and not self.learner.grows:
+        if not self._may_fold(rows):
             return False
         columns = coarse(1, floor_index(self.rounds + n) + 1).size
         return 8 * (max(width + 1, len(self._weights))) * self._outputs * columns > self.max_trace_memory
@@ -478,7 +555,11 @@ class Pass:
         reason = order_reason(self._order) if self.order_alarm else None
         if reason is not None and reason not in void:
             void = (*void, reason)
-        return Trace(
+        now = (self.rows, self.rounds, void, self._assumed)
+        if self._answers.get("now") == now:
+            known: Trace = self._answers["trace"]
+            return known
+        trace = Trace(
             terms=Terms(
                 self.learner,
                 self._setting,
@@ -500,6 +581,8 @@ class Pass:
             void=void,
             assumed=self._assumed,
         )
+        self._answers = {"now": now, "trace": trace}
+        return trace
 
     def certificate(
         self,
@@ -527,9 +610,6 @@ class Pass:
             bound or self.bound,
             loss or self.loss,
         )
-        now = (self.rows, trace.void, trace.assumed)
-        if self._answers.get("now") != now:
-            self._answers = {"now": now}
         if asked not in self._answers:
             self._answers[asked] = certify(trace, asked[0], delta=asked[1], bound=asked[2], loss=asked[3])
         found: Certificate = self._answers[asked]
@@ -541,6 +621,11 @@ class Pass:
             raise ValueError(f"how: 'combine' or 'vote' expected, got {how!r}")
         trace = self._trace()
         if not trace.rounds:
+            if self.radius == "auto" and self.rows:
+                raise ConversionError(
+                    f"radius='auto' measures the first {AUTO_ROWS} rows and learns from the others, but there were "
+                    f"only {self.rows}: give radius a number"
+                )
             raise ConversionError("no row has been learned yet")
         if self.notes and not self._warned:
             self._warned = True
@@ -562,7 +647,7 @@ class Pass:
 
     def _about(self, certificate: Certificate) -> dict[str, Any]:
         """What a model file says of where the model comes from: plain values, and no clock."""
-        options = {name: getattr(self, name) for name in ("radius", "horizon", "fit_intercept", "cutoffs", "seed")}
+        options = {name: getattr(self, name) for name in _REPEATED}
         told = {"rows": self.rows, "rounds": self.rounds, "updates": self._updates, "mistakes": self.mistakes}
         return {"learner": repr(self.learner), "options": options, **told, "certificate": certificate.as_dict()}
 
@@ -582,12 +667,18 @@ class Pass:
         kept = {name: getattr(self, name) for name in _CHANGING}
         return copy.deepcopy({**kept, "_log": self._log.cut(), "_columns": self._columns})
 
+    def _mark(self) -> dict[str, Any]:
+        """A state to go back to as long as nothing is folded: of the log, which only grows, its end."""
+        kept = copy.deepcopy({name: getattr(self, name) for name in _CHANGING})
+        return {**kept, "_log": self._log._replace(cursor=self._log.cursor.copy())}
+
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from where `state` was taken, in a pass with the same options."""
         for name, value in copy.deepcopy(state).items():
             setattr(self, name, value)
+        self._answers = {}
+        self._take_room(self._weights)
         self._rule = self.learner.rule(self._setting)
-        self._widen(len(self._weights) - 1)
 
     def without_rows(self) -> Pass:
         """This pass with its update rows folded into columns, to be stored; with its rows, where columns have no room.
@@ -598,7 +689,7 @@ class Pass:
             return self
         self._enter_tally()  # now, or both would enter the same updates into the tally that they share
         twin = copy.copy(self)
-        twin._log = self._log.cut()
+        twin._log, twin._answers = self._log.cut(), {}
         try:
             twin._compact()
         except LimitError:
@@ -607,6 +698,17 @@ class Pass:
         return twin
 
 
+_REPEATED = (  # what it takes, beside learner, classes and certificate, to repeat the pass
+    "radius",
+    "horizon",
+    "fit_intercept",
+    "cutoffs",
+    "penalised",
+    "validation_fraction",
+    "stop_at",
+    "max_trace_memory",
+    "seed",
+)
 _CHANGING = (
     "rows",
     "rounds",

@@ -206,6 +206,33 @@ def _largest(bits, mask):  # type: ignore[no-untyped-def]
     return top
 
 
+def _sound_rows(rows, first, last, width):  # type: ignore[no-untyped-def]
+    """The width that rows first..last need; −1 if an index or a value is not fit for a kernel or the order is not."""
+    start, end = np.uint64(rows.indptr[first]), np.uint64(rows.indptr[last])
+    high, falls, wrong = np.int32(-1), np.int32(0), np.int32(0)
+    for j in range(start, end):
+        high = max(high, rows.indices[j])
+        wrong |= np.int32(rows.indices[j] < 0) | np.int32(not abs(rows.values[j]) <= LARGEST)
+    for j in range(start + np.uint64(1), end):
+        falls += np.int32(rows.indices[j] <= rows.indices[j - np.uint64(1)])
+    for i in range(first + np.uint64(1), last):  # a fall from one row to the next is none
+        border = np.uint64(rows.indptr[i])
+        if start < border < np.uint64(rows.indptr[i + np.uint64(1)]):
+            falls -= np.int32(rows.indices[border] <= rows.indices[border - np.uint64(1)])
+    return np.int64(high) + 1 if falls == 0 and wrong == 0 and high < width else np.int64(-1)
+
+
+def _sound_dense(rows, first, last, width):  # type: ignore[no-untyped-def]
+    wrong = np.int32(0)
+    for i in range(first, last):
+        for f in range(np.uint64(rows.values.shape[1])):
+            wrong |= np.int32(not abs(rows.values[i, f]) <= LARGEST)
+    return np.int64(rows.values.shape[1]) if wrong == 0 else np.int64(-1)
+
+
+sound = by_type({Rows: _sound_rows, Dense: _sound_dense})
+
+
 # --- from what users have to what kernels take ------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -16,6 +17,7 @@ COMMANDS = {
     "compare": "Show every conversion of one pass side by side.",
     "check": "Read files from end to end and tell what is there.",
     "inspect": "Show what a model file says of itself.",
+    "verify": "Check a model file, and that it comes from this data.",
     "newswire": "Write drawn newswire documents to a file, to try things on.",
     "warmup": "Compile every kernel now.",
     "demo": "Train on 100,000 drawn documents; see certified and true risk side by side.",
@@ -23,6 +25,7 @@ COMMANDS = {
     "lab": "On-line learning of dichotomies, simulated beside its theory.",
     "cluster": "Cluster the points of a file by k-means.",
     "report": "Make one HTML page from a run or a model.",
+    "help": "Explain formats, certificates, config files, exit codes, JSON, completion.",
 }
 
 
@@ -54,27 +57,83 @@ class Program(click.Group):
                 formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="onepass", message="%(prog)s %(version)s")
-def program() -> None:
+def _versions(verbose: bool) -> str:
+    """The version; verbose, also all that a bug report needs; looked up, not imported."""
+    from importlib import metadata
+
+    lines = [f"onepass {metadata.version('onepass')}"]
+    if verbose:
+        import platform
+
+        lines.append(f"python {platform.python_version()}, {platform.platform()}, {os.cpu_count()} cores")
+        for name in PARTS:
+            try:
+                lines.append(f"{name} {metadata.version(name)}")
+            except metadata.PackageNotFoundError:
+                lines.append(f"{name} is not installed")
+    return "\n".join(lines)
+
+
+PARTS = (
+    *("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "pyarrow", "safetensors", "zstandard"),
+    *("click", "rich", "matplotlib", "dask"),
+)
+
+
+@click.group(
+    cls=Program,
+    invoke_without_command=True,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "auto_envvar_prefix": "ONEPASS",
+    },
+)
+@click.option("--version", is_flag=True, help="Show the version.")
+@click.option("--verbose", is_flag=True, help="With --version: the versions of all parts.")
+@click.option("--config", metavar="FILE", help="Take options from this TOML file (onepass help config).")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours in the output.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error inside onepass.")
+@click.pass_context
+def program(context: click.Context, version: bool, verbose: bool, config: str | None, color: str) -> None:
     """One pass over the data, one model, one certificate."""
+    if version or context.invoked_subcommand is None:
+        click.echo(_versions(verbose) if version else context.get_help())
+        context.exit()
+    if color != "auto":  # as rich understands it
+        os.environ.pop("FORCE_COLOR" if color == "never" else "NO_COLOR", None)
+        os.environ["NO_COLOR" if color == "never" else "FORCE_COLOR"] = "1"
+    if config is not None:
+        from onepass.cli import config as settings
+
+        context.default_map = settings.read(config, tuple(COMMANDS), lambda name: program.get_command(context, name))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry point: errors that onepass raises on purpose become one line and an exit code, never a traceback."""
+    """Entry point: an error becomes one line and an exit code; --debug, wherever it stands, shows the traceback."""
     from onepass.cli.terminal import exit_code
     from onepass.errors import OnepassError
 
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in given
     try:
-        typed = list(sys.argv[1:] if arguments is None else arguments)
-        status = program.main(arguments, prog_name="onepass", standalone_mode=False, obj=typed)
+        words = [word for word in given if word != "--debug"]
+        status = program.main(words, prog_name="onepass", standalone_mode=False, obj=words)  # obj: as it was typed
     except click.ClickException as error:
         error.show()
         status = error.exit_code
     except OnepassError as error:
+        if debug:
+            raise
         click.echo(f"onepass: {error}", err=True)
         status = exit_code(error)
     except (click.Abort, KeyboardInterrupt):
         click.echo("onepass: interrupted", err=True)
         status = 130
+    except Exception as error:
+        if debug:
+            raise
+        click.echo(f"onepass: an error inside onepass: {type(error).__name__}: {error}", err=True)
+        click.echo("The same command with --debug shows where; `onepass --version --verbose` belongs to it.", err=True)
+        status = 1
     sys.exit(status if isinstance(status, int) else 0)

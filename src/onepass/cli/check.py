@@ -15,8 +15,8 @@ from onepass.cli import terminal
 SHOWN = 5  # bad lines
 
 
-@click.command("check")
-@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.command("check", cls=terminal.Sectioned)
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @reader.options
 @terminal.talking
 def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) -> None:

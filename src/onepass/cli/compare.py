@@ -12,8 +12,8 @@ from onepass.cli import pages, terminal
 from onepass.cli import reading as reader
 
 
-@click.command("compare")
-@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.command("compare", cls=terminal.Sectioned)
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @click.option("--test", "tests", multiple=True, metavar="FILE", help="Measure the loss here too; may be repeated.")
 @click.option(
     "--validation-fraction", type=float, default=0.1, show_default=True, help="Rows kept out, for validation."

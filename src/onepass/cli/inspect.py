@@ -11,7 +11,7 @@ from onepass.cli import terminal
 
 
 @click.command("inspect")
-@click.argument("model")
+@click.argument("model", type=click.Path())
 @terminal.options
 def command(model: str, as_json: bool, quiet: bool) -> None:
     """Show learner, options, data and certificate of a model file. Nothing in it is executed.

@@ -13,12 +13,13 @@ import click
 
 from onepass.cli import reading as reader
 from onepass.cli import terminal
+from onepass.cli.startup import lighten_numba
 
 if TYPE_CHECKING:
     from onepass.io import Stream
     from onepass.passes import Pass
 
-LEARNERS = ("perceptron", "margin", "margin-sphere", "pa", "pa2")
+LEARNERS = ("perceptron", "margin", "margin-sphere", "pa", "pa2", "normalized", "shifted")
 CONVERSIONS = ("cutoff", "average", "last", "longest", "suffix", "penalised", "validation")
 
 
@@ -80,7 +81,7 @@ _OPTIONS = (
 
 def options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The learning options; the command gets them as one dict `learning`, in the names of `Pass`."""
-    return terminal.gathering(function, "learning", _OPTIONS, _in_names_of_pass)
+    return terminal.gathering(function, "learning", _OPTIONS, _in_names_of_pass, "Learning")
 
 
 def _in_names_of_pass(given: dict[str, Any]) -> dict[str, Any]:
@@ -98,6 +99,7 @@ def _label(text: str) -> float | str:
 
 def make(learning: dict[str, Any], **more: Any) -> Pass:
     """The pass; wrong options become a usage error."""
+    lighten_numba()
     from onepass.errors import ConversionError
     from onepass.passes import Pass
 

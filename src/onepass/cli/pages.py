@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
-import shlex
-from importlib.metadata import version
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,6 +23,8 @@ def check(path: str | None, force: bool, name: str = "--report") -> None:
         return
     if path == "-":
         raise click.UsageError(f"{name} - is not supported: print --json, and pipe it to onepass report - -o -")
+    from importlib.util import find_spec
+
     missing = [module for module in ("jinja2", "matplotlib") if find_spec(module) is None]
     if missing:
         raise click.UsageError(f"{name} needs {' and '.join(missing)}: pip install 'onepass[report]'")
@@ -51,13 +49,19 @@ def write(record: dict[str, Any], path: str | None) -> None:
 
 def watched(run: Pass, wanted: bool) -> Any:
     """The pass, watched while it is fed if somebody will look at its history."""
+    if not wanted:
+        return run
     from onepass.history import History
 
-    return History(run) if wanted else run
+    return History(run)
 
 
 def made(**more: Any) -> dict[str, Any]:
     """How the result came about: the command as it was typed, what computed it, and more that the caller knows."""
+    import platform
+    import shlex
+    from importlib.metadata import version
+
     typed = click.get_current_context().find_root().obj
     numbers = {name: version(name) for name in ("numpy", "scipy", "numba")}
     versions = {"onepass": __version__, "python": platform.python_version(), **numbers}
@@ -87,7 +91,7 @@ def of_pass(
     run = history.run
     found = details.of_pass(run, history.finish())
     if run.rounds:
-        names = reader.remember(reading, stream) | {"zero_based": reading["zero_based"]}
+        names = reader.remember(reading, stream)
         weights: Any = run.model(conversion)
         found["weights"] = details.heaviest(weights.weights, run.classes, details.feature_names(names))
     return found | made(data=identity(*stream.paths), options=options | reader.said(reading), notes=list(stream.notes))

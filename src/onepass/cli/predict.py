@@ -19,9 +19,9 @@ from onepass.cli import terminal
 Sink = Callable[[list[str], Any], None]  # takes labels as text, and scores
 
 
-@click.command("predict")
-@click.argument("model")
-@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.command("predict", cls=terminal.Sectioned)
+@click.argument("model", type=click.Path())
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @click.option("-o", "--output", default="-", help="Write here: .csv, .jsonl, .parquet, else plain.  [default: stdout]")
 @click.option("--scores", is_flag=True, help="Also the score, or one score per class.")
 @click.option("--force", is_flag=True, help="Overwrite OUTPUT if it is there.")

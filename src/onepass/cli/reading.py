@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from onepass.cli import terminal
+from onepass.cli.startup import lighten_numba
 from onepass.errors import DataError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ _PLAIN = (
 
 def options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The reading options; the command gets them as one dict `reading`."""
-    return terminal.gathering(function, "reading", _OPTIONS, dict)
+    return terminal.gathering(function, "reading", _OPTIONS, dict, "Reading")
 
 
 def said(reading: dict[str, Any]) -> dict[str, Any]:
@@ -83,6 +84,7 @@ def opened(
 
     `own` are a model's own reading options: taken where none is given, and left out where the format has no such thing.
     """
+    lighten_numba()
     from onepass.io import open_stream
 
     kept: IO[bytes] | None = None
@@ -116,20 +118,32 @@ def opened(
 
 
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
-_REMEMBERED = ("target", "categorical", "ignore", "missing", "text_column", "bits")
+_REMEMBERED = (
+    "target",
+    "categorical",
+    "ignore",
+    "missing",
+    "text_column",
+    "bits",
+    "zero_based",
+    "unsorted",
+    "duplicates",
+)
 
 
 def remember(reading: dict[str, Any], stream: Stream) -> dict[str, Any]:
     """How the rows were read, for the model: what `recall` needs to read others alike."""
-    if stream.format not in TABLES:
-        return {"format": stream.format}
     given = {name: value for name, value in said(reading).items() if name in _REMEMBERED}
-    return {"format": stream.format, "columns": stream.columns and list(stream.columns), **given}
+    if stream.skipped:
+        given["on_error"] = "skip"
+    if stream.format in TABLES:
+        given["columns"] = stream.columns and list(stream.columns)
+    return {"format": stream.format, **given}
 
 
 def recall(kept: Any) -> dict[str, Any]:
     """The reading options that a model was trained with."""
-    known = kept if isinstance(kept, dict) and kept.get("format") in TABLES else {}
+    known = kept if isinstance(kept, dict) else {}
     return {name: known[name] for name in _REMEMBERED if name in known}
 
 
@@ -160,6 +174,11 @@ def check_bad(stream: Stream, max_bad: str) -> None:
 def twins(stream: Stream) -> str | None:
     """The reason to withhold a certificate if one file was given twice."""
     return f"{stream.twins[0]} and {stream.twins[1]} seem to be the same data, fed twice" if stream.twins else None
+
+
+def identity(known: Any) -> dict[str, Any]:
+    """What tells a file from another: no path and no clock, so that the same data gives the same bytes."""
+    return {"size": known.size, "ends": known.ends}
 
 
 def label_text(label: Any) -> str:

@@ -37,6 +37,7 @@ class Say:
     as_jsonl: bool = False
     quiet: bool = False
     log_every: float = 10.0
+    verbose: bool = False
 
     @property
     def terminal(self) -> bool:
@@ -46,6 +47,11 @@ class Say:
     def aside(self, text: str) -> None:
         """Something worth knowing, on stderr."""
         if not self.quiet:
+            click.echo(text, err=True)
+
+    def detail(self, text: str) -> None:
+        """Something for those who want to know more, on stderr."""
+        if self.verbose:
             click.echo(text, err=True)
 
     def result(self, result: dict[str, Any], text: Callable[[], str]) -> None:
@@ -61,8 +67,12 @@ def gathering(
     name: str,
     choices: Sequence[Callable[..., Any]],
     make: Callable[[dict[str, Any]], Any],
+    section: str,
 ) -> Callable[..., Any]:
-    """The command with these options more; it gets what `make` makes of their values as one argument `name`."""
+    """The command with these options more; it gets what `make` makes of their values as one argument `name`.
+
+    The help of a `Sectioned` command shows them under the heading `section`.
+    """
 
     @click.pass_context
     def command(context: click.Context, /, **given: Any) -> Any:
@@ -76,7 +86,23 @@ def gathering(
     for option in reversed(choices):
         wrapped = option(wrapped)
     keys = [parameter.name for parameter in wrapped.__click_params__[before:]]
+    for parameter in wrapped.__click_params__[before:]:
+        parameter.section = section
     return wrapped  # type: ignore[no-any-return]
+
+
+class Sectioned(click.Command):
+    """A command whose many options are shown in sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                sections.setdefault(getattr(parameter, "section", "Options"), []).append(record)
+        for name, records in sections.items():
+            with formatter.section(name):
+                formatter.write_dl(records)
 
 
 _TALK = (
@@ -86,12 +112,23 @@ _TALK = (
     click.option(
         "--log-every", type=click.FloatRange(0.01), default=10.0, help="Seconds between lines without a terminal."
     ),
+    click.option("-v", "--verbose", is_flag=True, help="Say more: where the time goes."),
+    click.option("--print-config", is_flag=True, help="Print the options in effect as TOML and stop."),
 )
 
 
 def talking(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of commands that take long; the command gets them as `say`."""
-    return gathering(function, "say", _TALK, lambda given: Say(**given))
+    return gathering(function, "say", _TALK, _say, "Talking")
+
+
+def _say(given: dict[str, Any]) -> Say:
+    if given.pop("print_config"):
+        from onepass.cli import config
+
+        click.echo(config.text(click.get_current_context()))
+        raise click.exceptions.Exit(0)
+    return Say(**given)
 
 
 def console() -> Any:

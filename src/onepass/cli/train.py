@@ -12,9 +12,9 @@ from onepass.cli import pages, terminal
 from onepass.cli import reading as reader
 
 
-@click.command("train")
-@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
-@click.option("-o", "--output", help="Write the model here (safetensors).")
+@click.command("train", cls=terminal.Sectioned)
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
+@click.option("-o", "--output", type=click.Path(), help="Write the model here (safetensors).")
 @pages.option
 @click.option("--force", is_flag=True, help="Overwrite OUTPUT and the page if they are there.")
 @click.option(
@@ -67,12 +67,12 @@ def command(
     if show_code:
         click.echo(code(paths, output, learning | more, reader.said(reading)))
         return
-    from onepass.models import LinearModel
-
     _check_output(output, force)
     pages.check(report, force)
     shown = bool(report) or say.as_json or say.as_jsonl
     run = pages.watched(learner.make(learning, **more), shown)
+    from onepass.models import LinearModel
+
     with reader.opened(paths, reading) as stream:
         say.aside(f"reading {', '.join(stream.paths[:3])} as {stream.format}, compression {stream.compression}")
         feeding = learner.feed(run, stream, reading["max_bad"], say)
@@ -86,7 +86,7 @@ def command(
     elif output is not None:
         model = cast(LinearModel, run.model())
         model.about["reading"] = reader.remember(reading, stream)
-        model.about["data"] = [_identity(known) for known in stream.identity if known is not None]
+        model.about["data"] = [reader.identity(known) for known in stream.identity if known is not None]
         if output == "-":
             raise click.UsageError("--output - is not supported: a model is a file")
         model.save(output)
@@ -143,11 +143,6 @@ def _check_output(output: str | None, force: bool) -> None:
         raise click.UsageError(f"--output: {output} is a folder")
     if os.path.exists(output) and not force:
         raise click.UsageError(f"--output: {output} is there already; --force overwrites it")
-
-
-def _identity(known: Any) -> dict[str, Any]:
-    """What tells a file from another: no path and no clock, so that the same data gives the same bytes."""
-    return {"size": known.size, "ends": known.ends}
 
 
 def code(paths: tuple[str, ...], output: str | None, options: dict[str, Any], reading: dict[str, Any]) -> str:

@@ -105,13 +105,14 @@ def coefficients(log: Log, q: Ints, out: Floats) -> None:
 @jit
 def gather(log: Log, coefficient: Floats, bias: float, weights: Floats, first: int, last: int) -> None:
     """weights += Σ coefficient_i·direction_i over updates first..last; weights is (1 + features, columns)."""
+    flat = weights.reshape(-1)[1:]  # one column: without the arithmetic of two
     for i in range(np.uint64(first), np.uint64(last)):
         c = coefficient[i]
         if weights.shape[1] == 1:
             c *= log.label[i]
             weights[0, 0] += c * bias
             for j in range(np.uint64(log.indptr[i]), np.uint64(log.indptr[i + np.uint64(1)])):
-                weights[np.uint32(log.indices[j]) + 1, 0] += c * log.values[j]
+                flat[np.uint32(log.indices[j])] += c * log.values[j]
         else:
             to, out_of = log.label[i], log.rival[i]
             weights[0, to] += c * bias

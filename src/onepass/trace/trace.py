@@ -158,12 +158,13 @@ def combine(trace: Trace, q: Ints) -> Floats:
         if q[-1]:
             weights += q[-1] * trace.last
         return weights / total
-    weights = np.zeros_like(trace.last)
     coefficient = np.empty(trace.updates)
     coefficients(trace.log, q, coefficient)
+    weights = np.zeros_like(trace.last)
     for first in range(0, trace.updates, 1 << 15):
         gather(trace.log, coefficient, trace.terms.bias, weights, first, min(first + (1 << 15), trace.updates))
-    return weights / total
+    weights /= total
+    return weights
 
 
 def merge(traces: Sequence[Trace]) -> Trace:

@@ -1,0 +1,87 @@
+"""`onepass verify`: is this model file intact, and does it come from this data?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import click
+import numpy as np
+
+from onepass.cli import learning as learner
+from onepass.cli import reading as reader
+from onepass.cli import terminal
+
+
+@click.command("verify", cls=terminal.Sectioned)
+@click.argument("model", type=click.Path())
+@click.argument("paths", nargs=-1, metavar="[FILE]...", type=click.Path())
+@reader.options
+@terminal.talking
+def command(model: str, paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) -> None:
+    """Check the hash of a model file; with FILE..., learn from them once more and compare bit for bit.
+
+    The second pass takes learner, options and reading from the model file, so that weights and certificate must come
+    out the same. The hash finds accidents, the second pass also finds what was changed on purpose.
+
+    \b
+    Examples:
+      onepass verify model.safetensors
+      onepass verify model.safetensors data.svm.gz
+
+    Exit codes: 0 all is the same, 3 the data is not what the model was trained on, 4 the model is not what this data
+    gives.
+    """
+    from onepass.errors import ModelError
+    from onepass.model_files import read
+    from onepass.models import LinearModel
+
+    try:
+        said, weights = read(model)
+    except OSError as error:
+        raise click.UsageError(f"{model}: {error.strerror}") from None
+    result: dict[str, Any] = {"command": "verify", "sha256": said["sha256"], "file": "intact"}
+    if not paths:
+        say.result(result, lambda: f"{model}: intact, SHA-256 {said['sha256']}")
+        return
+    about = said["about"]
+    run = _repeated(said)
+    kept = about.get("reading")
+    if isinstance(kept, dict) and kept.get("on_error") == "skip" and reading["on_error"] == "stop":
+        reading = reading | {"on_error": "skip"}
+    with reader.opened(paths, reading, reader.recall(kept)) as stream:
+        learner.feed(run, stream, reading["max_bad"], say)
+        data = [reader.identity(known) for known in stream.identity if known is not None]
+    same_data = json.loads(json.dumps(data)) == about.get("data")
+    same_weights = np.array_equal(cast(LinearModel, run.model()).weights, weights)
+    same_certificate = json.loads(json.dumps(run.certificate().as_dict())) == about.get("certificate")
+    result |= {"same_data": same_data, "same_weights": same_weights, "same_certificate": same_certificate}
+    words = {True: "the same", False: "NOT the same"}
+    say.result(
+        result,
+        lambda: (
+            f"{model}: intact, SHA-256 {said['sha256']}\n"
+            f"data: {words[same_data]}; weights: {words[same_weights]}; certificate: {words[same_certificate]}"
+        ),
+    )
+    if not (same_weights and same_certificate):
+        if not same_data:
+            raise SystemExit(3)
+        raise ModelError(
+            f"{model}: this data gives another model, with the learner and the options that the file names"
+        )
+
+
+def _repeated(said: dict[str, Any]) -> Any:
+    """A pass with the learner and the options that the file names."""
+    from onepass.errors import ModelError
+    from onepass.learners import NAMES
+
+    about = said["about"]
+    names = [name for name, known in NAMES.items() if repr(known) == about.get("learner")]
+    certificate, options = about.get("certificate"), about.get("options")
+    if not names or not isinstance(certificate, dict) or not isinstance(options, dict):
+        raise ModelError("the file does not name a learner and options that this command could repeat")
+    chosen = {name: certificate.get(name) for name in ("conversion", "delta", "bound", "loss")}
+    classes = said["classes"] if len(said["classes"]) > 1 else None
+    return learner.make({"learner": names[0], "classes": classes, **options, **chosen})

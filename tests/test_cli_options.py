@@ -1,0 +1,153 @@
+"""Options from files and variables, topics of help, versions, errors inside, and `verify`."""
+
+import json
+
+import numpy as np
+import pytest
+
+from onepass import LinearModel
+from onepass.cli import check
+from onepass.cli.help import TOPICS
+from test_cli import X, Y, folder, onepass  # noqa: F401 - a fixture
+
+CONFIG = """
+[train]
+learner = "pa"
+delta = 0.01
+max-trace-memory = "8MB"
+ignore = ["a", "b"]
+"""
+
+
+def effective(folder, *arguments):  # noqa: F811
+    printed = onepass(folder, *arguments, "--print-config").stdout
+    return dict(line.split(" = ") for line in printed.splitlines()[1:])
+
+
+def test_the_command_line_wins_over_the_environment_and_that_over_the_file(folder, monkeypatch):  # noqa: F811
+    (folder / "run.toml").write_text(CONFIG)
+    base = ("--config", "run.toml", "train", "data.svm")
+    found = effective(folder, *base)
+    assert found["delta"] == "0.01"
+    assert found["learner"] == '"pa"'
+    assert found["max-trace-memory"] == str(8 << 20)
+    assert found["ignore"] == '["a", "b"]'
+    monkeypatch.setenv("ONEPASS_TRAIN_DELTA", "0.02")
+    assert effective(folder, *base)["delta"] == "0.02"
+    assert effective(folder, *base, "--delta", "0.03")["delta"] == "0.03"
+
+
+def test_what_is_printed_can_be_read_and_gives_the_same(folder):  # noqa: F811
+    options = ("train", "data.svm", "--learner", "pa", "--delta", "0.2", "--json")
+    (folder / "same.toml").write_text(onepass(folder, *options, "--print-config").stdout)
+    (first, second) = (
+        json.loads(onepass(folder, *arguments).stdout)
+        for arguments in (options, ("--config", "same.toml", "train", "data.svm"))
+    )
+    assert first == second
+    assert first["certificate"]["delta"] == 0.2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[train]\ndelte = 1", "train has no option 'delte'; did you mean 'delta'?"),
+        ("[trian]\ndelta = 1", "[trian] is no command; did you mean 'train'?"),
+        ("delta = 1", "[delta] is no command"),
+        ("[train", "not TOML"),
+        ('[train]\ndelta = "much"', "'much' is not a valid float"),
+    ],
+)
+def test_a_bad_file_is_named(folder, text, message):  # noqa: F811
+    (folder / "bad.toml").write_text(text)
+    assert message in onepass(folder, "--config", "bad.toml", "train", "data.svm", code=2).stderr
+    assert "nowhere.toml" in onepass(folder, "--config", "nowhere.toml", "train", "data.svm", code=2).stderr
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_topics_are_explained_in_lines_that_fit(folder, topic):  # noqa: F811
+    text = onepass(folder, "help", topic).stdout
+    assert max(map(len, text.splitlines())) <= 120
+    assert topic in onepass(folder, "help").stdout
+
+
+def test_versions_of_all_parts(folder):  # noqa: F811
+    assert onepass(folder, "--version").stdout.count("\n") == 1
+    parts = onepass(folder, "--version", "--verbose").stdout
+    assert f"numpy {np.__version__}" in parts
+    assert "numba " in parts
+
+
+def test_an_error_inside_is_one_line_unless_asked_for(folder, monkeypatch):  # noqa: F811
+    def broken(*_):
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr(check, "_text", broken)
+    done = onepass(folder, "check", "data.svm", code=1)
+    assert "an error inside onepass: ZeroDivisionError: on purpose" in done.stderr
+    assert "--debug" in done.stderr
+    with pytest.raises(ZeroDivisionError):
+        onepass(folder, "check", "data.svm", "--debug")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--learner", "pa", "--conversion", "penalised", "--delta", "0.1", "--no-intercept"),
+        ("--conversion", "validation", "--validation-fraction", "0.2", "--seed", "5"),
+        ("--learner", "margin", "--radius", "4", "--bound", "dekel2008", "--horizon", "600"),
+    ],
+)
+def test_verify_repeats_the_pass(folder, options):  # noqa: F811
+    onepass(folder, "train", "data.svm", "-o", "v.safetensors", "--force", *options)
+    assert "intact" in onepass(folder, "verify", "v.safetensors").stdout
+    done = onepass(folder, "verify", "v.safetensors", "data.svm")
+    assert "data: the same; weights: the same; certificate: the same" in done.stdout
+
+
+def test_verify_tells_other_data_from_another_model(folder):  # noqa: F811
+    onepass(folder, "train", "data.svm", "-o", "w.safetensors", "--force")
+    other = json.loads(onepass(folder, "verify", "w.safetensors", "test.svm", "--json", code=3).stdout)
+    assert (other["same_data"], other["same_weights"]) == (False, False)
+    model = LinearModel.load(folder / "w.safetensors")
+    model.weights[1] += 1.0
+    model.save(folder / "forged.safetensors")  # with a hash that fits
+    assert "intact" in onepass(folder, "verify", "forged.safetensors").stdout
+    done = onepass(folder, "verify", "forged.safetensors", "data.svm", code=4)
+    assert "this data gives another model" in done.stderr
+
+
+def test_models_remember_how_svmlight_was_read(folder):  # noqa: F811
+    lines = [
+        f"{int(y)} " + " ".join(f"{i}:{v!r}" for i, v in enumerate(x) if v) for x, y in zip(X.tolist(), Y, strict=True)
+    ]
+    (folder / "zero.svm").write_text("\n".join(lines) + "\n")
+    onepass(folder, "train", "zero.svm", "--zero-based", "-o", "z.safetensors", "--force")
+    done = onepass(folder, "predict", "z.safetensors", "zero.svm")
+    onepass(folder, "train", "data.svm", "-o", "one.safetensors", "--force")
+    assert done.stdout == onepass(folder, "predict", "one.safetensors", "data.svm").stdout
+    assert "certificate: the same" in onepass(folder, "verify", "z.safetensors", "zero.svm").stdout
+
+
+def test_too_few_rows_for_an_automatic_radius_are_named(folder):  # noqa: F811
+    done = onepass(folder, "train", "data.svm", "--learner", "margin", "--radius", "auto", "-o", "n.model", code=1)
+    assert (
+        "radius='auto' measures the first 1000 rows and learns from the others, but there were only 600" in done.stderr
+    )
+
+
+def test_help_of_train_has_sections(folder):  # noqa: F811
+    text = onepass(folder, "train", "--help").stdout
+    places = [text.index(f"\n{name}:\n") for name in ("Options", "Learning", "Reading", "Talking")]
+    assert places == sorted(places)
+
+
+def test_colours_can_be_forbidden_and_forced(folder, monkeypatch):  # noqa: F811
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    (folder / "advice.csv").write_text("a,b,outcome\n0,1,1\n1,1,1\n0,1,0\n")
+    assert "\x1b[" not in onepass(folder, "--color", "never", "experts", "advice.csv").stdout
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[" in onepass(folder, "--color", "always", "experts", "advice.csv").stdout
