@@ -131,7 +131,7 @@ def test_a_training_page_shows_everything_the_issue_asks_for(evil):
         assert heading in text
     assert "With probability 95 % the 0-1 risk of this model is at most" in text
     assert "Examples are independent draws from one distribution, in the order fed." in text
-    assert "onepass train evil.csv --target class --conversion penalised" in text
+    assert "onepass train --conversion penalised --target class evil.csv" in text
     assert re.search(r"Computed by onepass [\d.]+, python 3", text)
     assert re.search(r"\b[0-9a-f]{64}\b", text)
     assert evil.count("<svg") == 5
@@ -157,9 +157,7 @@ def test_the_same_run_is_the_same_bytes_and_a_page_is_not_overwritten(folder, ev
     assert "evil.html is there already" in onepass(folder, *command, "--report", "evil.html", code=2).stderr
     assert not (folder / "evil.safetensors").exists()
     onepass(folder, *command, "--report", "evil.html", "--force")
-    assert (folder / "evil.html").read_text() == evil.replace(
-        "--report evil.html", "--report evil.html --force"
-    )  # but for the command that it shows
+    assert (folder / "evil.html").read_text() == evil
     assert "folder" in onepass(folder, "train", "data.svm", "--report", "no/where.html", code=2).stderr
 
 
@@ -168,10 +166,10 @@ def test_json_jsonl_model_and_both_make_pages(folder, evil):
     (folder / "run.json").write_text(onepass(folder, *command, "--json", "-q").stdout)
     onepass(folder, "report", "run.json", "-q")
     same = (folder / "run.html").read_text()
-    assert same.replace("--json -q", "-o evil.safetensors --report evil.html") == evil
+    assert same == evil
     (folder / "run.jsonl").write_text(onepass(folder, *command, "--jsonl", "--log-every", "0.01", "-q").stdout)
     by_line = onepass(folder, "report", "run.jsonl", "-o", "-").stdout
-    assert by_line.replace("--jsonl --log-every 0.01 -q", "--json -q") == same
+    assert by_line == same
     onepass(folder, "report", "evil.safetensors", "-o", "model.html")
     model = sound((folder / "model.html").read_text())
     assert "The curves over rounds and cutoffs are not in this file" in model
@@ -251,9 +249,7 @@ def test_experts_cluster_and_lab_have_pages(folder):
             assert EVIL[:20] in text
         force = ("--force",) if command[0] == "lab" else ()
         (folder / "room.json").write_text(onepass(folder, *command, *force, "--json", "-q").stdout)
-        again = onepass(folder, "report", "room.json", "-o", "-").stdout
-        shown = "onepass " + " ".join(command)
-        assert again == re.sub(re.escape(shown) + "[^<]*", " ".join([shown, *force, "--json -q\n"]), direct)
+        assert onepass(folder, "report", "room.json", "-o", "-").stdout == direct
 
 
 # --- fields -----------------------------------------------------------------------------------------------------------

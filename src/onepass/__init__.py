@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Certificate": "certificates",
+    "CheckpointError": "errors",
     "ConversionError": "errors",
     "CutoffAverager": "averager",
     "DataError": "errors",
@@ -23,6 +24,7 @@ _HOME = {
     "OnepassError": "errors",
     "Pass": "passes",
     "SmoothThresholdClassifier": "smooth.estimator",
+    "ResumeError": "errors",
     "StoppedError": "errors",
     "Trace": "trace",
     "VotedModel": "models",

@@ -4,6 +4,8 @@
     ├── DataError(ValueError)        rows or labels that cannot be learned from
     ├── LimitError(MemoryError)      the answer would need more memory than was allowed
     ├── ModelError(ValueError)       a model file that is damaged, foreign or too new
+    │   └── CheckpointError          a checkpoint that is damaged or foreign
+    ├── ResumeError(ValueError)      a checkpoint of another run: other options, other files, another version
     ├── ConversionError(ValueError)  a conversion or certificate that this pass cannot give, and what to do
     └── StoppedError(RuntimeError)   the pass has reached stop_at and takes no more rows
 
@@ -63,6 +65,14 @@ class LimitError(OnepassError, MemoryError):
 
 class ModelError(OnepassError, ValueError):
     """A model file that cannot be trusted; nothing of it was used."""
+
+
+class CheckpointError(ModelError):
+    """A checkpoint file that cannot be trusted; nothing of it was used."""
+
+
+class ResumeError(OnepassError, ValueError):
+    """A checkpoint that belongs to another run; the message names the difference, and nothing was changed."""
 
 
 class ConversionError(OnepassError, ValueError):

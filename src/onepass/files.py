@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +13,11 @@ from typing import IO
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def replacing(path: str | os.PathLike[str], previous: str | os.PathLike[str] | None = None) -> Iterator[IO[bytes]]:
     """A binary file that takes the place of `path` when the block ends well, and leaves no trace when it does not.
+
+    What was at `path` is kept at `previous`, if that is given. (A process that is killed between the two renames
+    leaves `previous` alone.)
 
     >>> import tempfile, pathlib
     >>> target = pathlib.Path(tempfile.mkdtemp()) / "greeting.txt"
@@ -30,6 +34,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o666 & ~_umask())
+        if previous is not None and target.exists():
+            os.replace(target, previous)
         os.replace(name, target)
     except BaseException:
         os.unlink(name)
@@ -39,6 +45,15 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         os.fsync(folder)  # the new name itself must survive a power cut
     finally:
         os.close(folder)
+
+
+def sweep(path: str | os.PathLike[str]) -> None:
+    """Remove what processes left behind that were killed while they wrote `path`. For who alone may write it."""
+    target = Path(path)
+    part = re.compile(re.escape(f".{target.name}.") + r"[a-z0-9_]{8}\.part")
+    for file in target.parent.iterdir():
+        if part.fullmatch(file.name):
+            file.unlink(missing_ok=True)
 
 
 def sha256(*parts: bytes) -> str:

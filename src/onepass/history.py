@@ -8,6 +8,7 @@ look only puts the tally aside (0.04 ms), and the certificate is made of it when
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -77,6 +78,14 @@ class History:
             self._points.append(_point(rows, trace.mistakes, loss, own))
         self._aside.clear()
         return self._points
+
+    def remember(self) -> list[list[Any]]:
+        """The looks so far as plain values, for a checkpoint."""
+        return [list(at) for at in self.points]
+
+    def recall(self, points: Iterable[Sequence[Any]]) -> None:
+        """Begin with the looks that an earlier run remembered, before it was stopped."""
+        self._points = [Point(*at) for at in points]
 
     def feed(self, X: Any, y: Any) -> None:
         """Feed the pass, and look at it where a look is due."""

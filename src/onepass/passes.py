@@ -647,7 +647,7 @@ class Pass:
 
     def _about(self, certificate: Certificate) -> dict[str, Any]:
         """What a model file says of where the model comes from: plain values, and no clock."""
-        options = {name: getattr(self, name) for name in _REPEATED}
+        options = {name: getattr(self, name) for name in _OPTIONS}
         told = {"rows": self.rows, "rounds": self.rounds, "updates": self._updates, "mistakes": self.mistakes}
         return {"learner": repr(self.learner), "options": options, **told, "certificate": certificate.as_dict()}
 
@@ -661,11 +661,22 @@ class Pass:
 
     # --- state --------------------------------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Any]:
-        """All that changes while rows are fed, as a copy that `restore` takes."""
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the pass was made with, in plain values: two passes with the same options can share a state."""
+        plain = {name: getattr(self, name) for name in _OPTIONS}
+        classes = list(self._labels.classes) if self._labels.declared else None
+        return {"learner": repr(self.learner), "classes": classes, **plain}
+
+    def state(self, *, copied: bool = True) -> dict[str, Any]:
+        """All that changes while rows are fed, as a copy that `restore` takes.
+
+        Not copied, it shares arrays with the pass: store it before the next row.
+        """
         self._enter_tally()
         kept = {name: getattr(self, name) for name in _CHANGING}
-        return copy.deepcopy({**kept, "_log": self._log.cut(), "_columns": self._columns})
+        state = {**kept, "_log": self._log.cut(), "_columns": self._columns}
+        return copy.deepcopy(state) if copied else state
 
     def _mark(self) -> dict[str, Any]:
         """A state to go back to as long as nothing is folded: of the log, which only grows, its end."""
@@ -698,17 +709,25 @@ class Pass:
         return twin
 
 
-_REPEATED = (  # what it takes, beside learner, classes and certificate, to repeat the pass
+_OPTIONS = (  # what it takes, beside learner and classes, to make the pass
+    "conversion",
+    "cutoffs",
+    "bound",
+    "delta",
+    "loss",
     "radius",
     "horizon",
     "fit_intercept",
-    "cutoffs",
+    "n_features",
+    "max_features",
+    "max_trace_memory",
     "penalised",
     "validation_fraction",
     "stop_at",
-    "max_trace_memory",
+    "order_alarm",
     "seed",
 )
+
 _CHANGING = (
     "rows",
     "rounds",

@@ -23,6 +23,7 @@ COMMANDS = {
     "demo": "Train on 100,000 drawn documents; see certified and true risk side by side.",
     "experts": "Combine expert advice, and show the regret beside its bound.",
     "lab": "On-line learning of dichotomies, simulated beside its theory.",
+    "reproduce": "Repeat the experiments of the cutoff-averaging paper: curves, certificates, tables.",
     "cluster": "Cluster the points of a file by k-means.",
     "report": "Make one HTML page from a run or a model.",
     "help": "Explain formats, certificates, config files, exit codes, JSON, completion.",
@@ -75,7 +76,7 @@ def _versions(verbose: bool) -> str:
 
 
 PARTS = (
-    *("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "pyarrow", "safetensors", "zstandard"),
+    *("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "pyarrow", "safetensors", "isal"),
     *("click", "rich", "matplotlib", "dask"),
 )
 
@@ -118,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     debug = "--debug" in given
     try:
         words = [word for word in given if word != "--debug"]
-        status = program.main(words, prog_name="onepass", standalone_mode=False, obj=words)  # obj: as it was typed
+        status = program.main(words, prog_name="onepass", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         status = error.exit_code

@@ -51,7 +51,7 @@ def command(
     with reader.opened(paths, reading) as stream:
         feeding = learner.feed(run, stream, reading["max_bad"], say)
     if feeding.interrupted:
-        raise SystemExit(130)
+        raise SystemExit(feeding.status)
     names = [name for name in learner.CONVERSIONS if name != "validation" or validation_fraction]
     found = [_line(run, name, learning["delta"] / len(names)) for name in names]
     if tests:

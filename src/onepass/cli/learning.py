@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onepass.cli import reading as reader
-from onepass.cli import terminal
+from onepass.cli import resuming, terminal
 from onepass.cli.startup import lighten_numba
+from onepass.errors import OnepassError
 
 if TYPE_CHECKING:
     from onepass.io import Stream
@@ -115,7 +116,9 @@ class Feeding:
     def __init__(self, run: Pass, stream: Stream) -> None:
         self.run, self.stream = run, stream
         self.start = time.perf_counter()
+        self.begun = stream.consumed  # bytes of an earlier run
         self.interrupted = False
+        self.status = 130  # exit code, if it was interrupted
 
     @property
     def seconds(self) -> float:
@@ -136,31 +139,37 @@ class Feeding:
         """The right end of the bar."""
         certificate = self.run.certificate()
         risk = "no certificate" if certificate.withheld else f"risk ≤ {certificate.risk:.3f}"
-        rate = self.stream.consumed / max(self.seconds, 1e-9) / 1e6
+        rate = (self.stream.consumed - self.begun) / max(self.seconds, 1e-9) / 1e6
         return (
             f"{self.run.rows:,} rows  {rate:.0f} MB/s  {self.run.mistakes:,} mistakes  {risk}  {peak_memory():.0f} MB"
         )
 
 
-def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say) -> Feeding:
-    """Feed the whole stream; Ctrl-C ends it after the chunk at hand."""
+def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say, kept: resuming.Keeper | None = None) -> Feeding:
+    """Feed the whole stream; Ctrl-C or SIGTERM ends it after the chunk at hand, with a checkpoint if those are kept."""
     feeding = Feeding(run, stream)
     patience = threading.Timer(0.5, say.aside, ["compiling kernels (once) …"])
     patience.daemon = True
     patience.start()
-    try:
-        with terminal.bar(stream.total_bytes, say) as tick:
-            for rows, labels, origin in stream:
-                _feed(run, rows, labels, origin)
-                patience.cancel()
-                reader.check_bad(stream, max_bad)
-                tick(stream.consumed, feeding.note, feeding.facts)
-                if run.stopped:
-                    break
-    except KeyboardInterrupt:
-        feeding.interrupted = True
-    finally:
-        patience.cancel()
+    kept = kept or resuming.Keeper(None, 0.0, say)
+    with resuming.attending(say) as attention:
+        try:
+            with terminal.bar(stream.total_bytes, say) as tick:
+                while not run.stopped and (chunk := next(stream, None)) is not None:
+                    with attention.waiting():
+                        _feed(run, *chunk)
+                        kept.fed(run, stream)
+                    patience.cancel()
+                    reader.check_bad(stream, max_bad)
+                    tick(stream.consumed, feeding.note, feeding.facts)
+        except KeyboardInterrupt:
+            feeding.interrupted, feeding.status = True, attention.status
+            kept.save(run)
+        except OnepassError:
+            kept.rescue(run)
+            raise
+        finally:
+            patience.cancel()
     _judge(run, stream)
     return feeding
 

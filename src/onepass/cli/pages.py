@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -47,26 +48,63 @@ def write(record: dict[str, Any], path: str | None) -> None:
     write_page(page_of(record, path), path)
 
 
-def watched(run: Pass, wanted: bool) -> Any:
-    """The pass, watched while it is fed if somebody will look at its history."""
+def watched(run: Pass, wanted: bool, before: Sequence[Sequence[Any]] = ()) -> Any:
+    """The pass, watched while it is fed if somebody will look at its history; `before` is what an earlier run saw."""
     if not wanted:
         return run
     from onepass.history import History
 
-    return History(run)
+    history = History(run)
+    history.recall(before)
+    return history
 
 
 def made(**more: Any) -> dict[str, Any]:
-    """How the result came about: the command as it was typed, what computed it, and more that the caller knows."""
+    """How the result came about: the command, what computed it, and more that the caller knows."""
     import platform
-    import shlex
     from importlib.metadata import version
 
-    typed = click.get_current_context().find_root().obj
     numbers = {name: version(name) for name in ("numpy", "scipy", "numba")}
     versions = {"onepass": __version__, "python": platform.python_version(), **numbers}
-    known = {"command": shlex.join(["onepass", *typed])} if isinstance(typed, list) else {}
-    return {**known, **more, "versions": versions}
+    return {"command": command_line(click.get_current_context()), **more, "versions": versions}
+
+
+# options that say where a result goes or how it is told, not what it is
+ASIDE = (
+    *("report", "force", "output", "figure", "labels", "centres", "as_json", "as_jsonl", "quiet", "verbose"),
+    *("log_every", "print_config", "threads", "checkpoint", "checkpoint_every", "resume", "require_risk"),
+)
+
+
+def command_line(context: click.Context) -> str:
+    """The command that gives this result again: its files, and every option that is not at its default, wherever it
+    was set (command line, environment or file)."""
+    import shlex
+
+    words = context.command_path.split()
+    arguments = list[str]()
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        if parameter.name in ASIDE or value is None or value == _default(parameter, context):
+            continue
+        values = list(value) if isinstance(value, tuple) else [value]
+        if isinstance(parameter, click.Argument):
+            arguments += map(str, values)
+            continue
+        name = max(parameter.opts, key=len)
+        if isinstance(value, bool):
+            words.append(name if value else parameter.secondary_opts[0])
+            continue
+        for one in values:
+            words += [name, f"{one[0]}:{one[-1]}" if isinstance(one, range) else str(one)]
+    return shlex.join([*words, *arguments])
+
+
+def _default(parameter: click.Parameter, context: click.Context) -> Any:
+    try:
+        return parameter.type_cast_value(context, parameter.default)
+    except click.BadParameter:
+        return None
 
 
 def identity(*paths: str) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from onepass.cli.startup import lighten_numba
 from onepass.errors import DataError
 
 if TYPE_CHECKING:
+    from onepass.cli.resuming import Keeper
     from onepass.io import Stream
 
 FORMATS = ("svmlight", "vw", "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz")
@@ -78,11 +79,16 @@ def said(reading: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def opened(
-    paths: tuple[str, ...], reading: dict[str, Any], own: dict[str, Any] | None = None, **more: Any
+    paths: tuple[str, ...],
+    reading: dict[str, Any],
+    own: dict[str, Any] | None = None,
+    resumed: Keeper | None = None,
+    **more: Any,
 ) -> Iterator[Stream]:
     """The stream of these files; wrong options become a usage error, a quarantine file is written beside it.
 
     `own` are a model's own reading options: taken where none is given, and left out where the format has no such thing.
+    `resumed` says where to go on.
     """
     lighten_numba()
     from onepass.io import open_stream
@@ -92,7 +98,9 @@ def opened(
     if on_error not in ("stop", "skip", "quarantine") or (on_error == "quarantine") != bool(file):
         raise click.UsageError("--on-error must be stop, skip or quarantine=FILE")
     try:
-        if file:
+        if resumed is not None:
+            kept, more["position"] = resumed.opening(file)
+        elif file:
             kept = open(file, "xb")  # noqa: SIM115 - closed below, with the stream
         more |= {"on_error": "stop" if on_error == "stop" else "skip", "quarantine": kept.write if kept else None}
         try:

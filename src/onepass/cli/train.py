@@ -8,8 +8,9 @@ from typing import Any, cast
 import click
 
 from onepass.cli import learning as learner
-from onepass.cli import pages, terminal
+from onepass.cli import pages, resuming, terminal
 from onepass.cli import reading as reader
+from onepass.cli.startup import lighten_numba
 
 
 @click.command("train", cls=terminal.Sectioned)
@@ -30,6 +31,7 @@ from onepass.cli import reading as reader
 @click.option("--show-code", is_flag=True, help="Print the equivalent Python and stop.")
 @learner.options
 @reader.options
+@resuming.options
 @terminal.talking
 def command(
     paths: tuple[str, ...],
@@ -43,6 +45,7 @@ def command(
     show_code: bool,
     learning: dict[str, Any],
     reading: dict[str, Any],
+    keeping: dict[str, Any],
     say: terminal.Say,
 ) -> None:
     """Learn from FILE... in one pass, and say how wrong the model can be.
@@ -56,9 +59,10 @@ def command(
       onepass train data.svm.gz --conversion penalised --stop-at 0.05 -o model.safetensors
       onepass train mail.csv --target class --text-column text --conversion penalised
       onepass train data.svm --report page.html
+      onepass train big.svm.gz -o model.safetensors --checkpoint big.checkpoint --resume
       zcat part-*.gz | onepass train - --format svmlight --require-risk 0.1
 
-    Exit codes: 0 done, 2 wrong usage, 3 bad data, 5 --require-risk not met, 130 interrupted.
+    Exit codes: 0 done, 2 wrong usage, 3 bad data, 5 --require-risk not met, 130 interrupted (143: by SIGTERM).
     """
     more = {"conversion": conversion, "validation_fraction": validation_fraction, "stop_at": stop_at}
     more["penalised"] = "average" if conversion == "penalised" else None
@@ -67,15 +71,26 @@ def command(
     if show_code:
         click.echo(code(paths, output, learning | more, reader.said(reading)))
         return
-    _check_output(output, force)
     pages.check(report, force)
-    shown = bool(report) or say.as_json or say.as_jsonl
-    run = pages.watched(learner.make(learning, **more), shown)
+    lighten_numba()
     from onepass.models import LinearModel
 
-    with reader.opened(paths, reading) as stream:
+    kept = resuming.begin(keeping, paths, force, say)
+    _check_output(output, force or kept.wrote(output))
+    run = learner.make(learning, **more)
+    kept.restore(run, reading)
+    if kept.finished:
+        result, text = kept.result(paths, output)
+        pages.write(result, report)
+        say.result(result, lambda: text)
+        _require(require_risk, result["risk"], say)
+        return
+    shown = bool(report) or say.as_json or say.as_jsonl
+    run = pages.watched(run, shown, kept.history)
+    with reader.opened(paths, reading, resumed=kept) as stream:
         say.aside(f"reading {', '.join(stream.paths[:3])} as {stream.format}, compression {stream.compression}")
-        feeding = learner.feed(run, stream, reading["max_bad"], say)
+        kept.look_at(stream)
+        feeding = learner.feed(run, stream, reading["max_bad"], say, kept)
         notes = stream.notes
     for note in notes:
         say.aside(note)
@@ -83,6 +98,8 @@ def command(
     written = None
     if feeding.interrupted:
         say.aside(f"interrupted after {run.rows:,} rows; neither model nor page was written")
+        if kept.how_to_go_on():
+            say.aside(f"to go on: {kept.how_to_go_on()}")
     elif output is not None:
         model = cast(LinearModel, run.model())
         model.about["reading"] = reader.remember(reading, stream)
@@ -107,14 +124,22 @@ def command(
     if shown:
         result["details"] = pages.of_pass(run, stream, reading, learning | more)
         pages.write(result, result["report"])
+    if feeding.interrupted:
+        result["resume"] = kept.how_to_go_on()
+    else:
+        kept.finish(run, result, _summary(result, certificate))
     say.result(result, lambda: _summary(result, certificate))
-    rate = stream.consumed / 1e6 / seconds
+    rate = (stream.consumed - feeding.begun) / 1e6 / seconds
     say.aside(
         f"{seconds:.2f} s, {rate:.0f} MB/s, {run.rows / seconds:,.0f} rows/s, {learner.peak_memory():.0f} MB at most"
     )
     if feeding.interrupted:
-        raise SystemExit(130)
-    if require_risk is not None and not certificate.risk <= require_risk:
+        raise SystemExit(feeding.status)
+    _require(require_risk, None if certificate.withheld else certificate.risk, say)
+
+
+def _require(require_risk: float | None, risk: float | None, say: terminal.Say) -> None:
+    if require_risk is not None and (risk is None or not risk <= require_risk):
         say.aside(f"--require-risk {require_risk} is not met")
         raise SystemExit(5)
 

@@ -7,6 +7,6 @@ compression, blocks (whole lines), stream (threads and order), and a module for 
 from onepass.io.chunk import Chunk, Origin
 from onepass.io.dump import dump_svmlight
 from onepass.io.formats import open_stream
-from onepass.io.stream import Stream
+from onepass.io.stream import Position, Stream
 
-__all__ = ["Chunk", "Origin", "Stream", "dump_svmlight", "open_stream"]
+__all__ = ["Chunk", "Origin", "Position", "Stream", "dump_svmlight", "open_stream"]

@@ -51,7 +51,7 @@ class Npy:
         if self.target is not None and not -array.shape[1] <= self.target < array.shape[1]:
             raise DataError(f"target: there is no column {self.target} among {array.shape[1]}", path=source.path)
         rows = max(1, CELLS // array.shape[1])
-        for start in range(0, len(array), rows):
+        for start in range(source.begin, len(array), rows):
             stop = min(start + rows, len(array))
             yield Work((source.raw.size or 0) * stop // len(array), partial(self._parse, array, start, stop))
 
@@ -130,26 +130,34 @@ class Npz:
         if begin:
             raise DataError("not a CSR matrix: indptr does not start at 0", path=source.path)
         rows = max(1, CELLS // max(1, width)) if dense else 4096
-        for start in range(0, size, rows):
-            count = min(rows, size - start)
+        for start, count in _steps(size, rows, source.begin):
             y = None if labels is None else labels.take(count)
             consumed = (source.raw.size or 0) * (start + count) // size
             if dense:
                 X = table.take(count * width).reshape(count, width)
-                yield Work(consumed, partial(_dense, X, y, start))
+                work = Work(consumed, partial(_dense, X, y, start))
             else:
                 ends = np.concatenate([[begin], parts[0].take(count)]).astype(np.int64)
                 if (np.diff(ends) < 0).any() or ends[-1] > parts[1].shape[0]:
                     raise DataError("not a CSR matrix: indptr decreases or runs past the end", path=source.path)
                 stored = int(ends[-1]) - begin
-                yield Work(
+                work = Work(
                     consumed,
                     partial(_sparse, ends - begin, parts[1].take(stored), parts[2].take(stored), y, start, width),
                 )
                 begin = int(ends[-1])
+            if start >= source.begin:
+                yield work
         for member in [labels, table] if dense else [labels, *parts]:
             if member is not None:
                 member.finish()
+
+
+def _steps(size: int, rows: int, begin: int) -> Iterator[tuple[int, int]]:
+    """(start, how many) for all rows, some at a time; a new step begins at `begin`."""
+    for first, last in ((0, begin), (begin, size)):
+        for start in range(first, last, rows):
+            yield start, min(rows, last - start)
 
 
 class Member:

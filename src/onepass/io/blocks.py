@@ -62,16 +62,18 @@ def blocks(source: Source) -> Iterator[Load]:
 
 def records(source: Source, delimiter: str, quote: str) -> Iterator[Load]:
     """The source's CSV records in order; a newline inside quotes ends none."""
-    quotes = Quotes(source.path, delimiter, quote)
+    quotes = Quotes(source.path, delimiter, quote, source.line)
     return _cut(source, quotes.last_end, quotes.finish)
 
 
 def _ranges(source: Source) -> Iterator[Load]:
     size, step = source.raw.size or 0, source.limits.block_size
     first = len(BOM) if source.bom else 0
-    for start in range(first, size, step):
+    begun = max(source.begin, first)
+    for start in range(begun - (begun - first) % step, size, step):  # cut where a run from the start cuts
         stop = min(start + step, size)
-        yield Load(stop, partial(_lines_between, source, first, start, stop))
+        if stop > begun:
+            yield Load(stop, partial(_lines_between, source, first, max(start, begun), stop))
 
 
 def _lines_between(source: Source, first: int, start: int, stop: int) -> Block:
@@ -120,9 +122,9 @@ def _cut(source: Source, last_end: Callable[[bytes], int], finish: Callable[[], 
     `finish` may object to how the text ends before the last block is handed out.
     """
     held, length = list[bytes](), 0  # `held` joins to text in which no record ends
-    start = len(BOM) if source.bom else 0
+    start = source.begin or (len(BOM) if source.bom else 0)
     fresh, size = list[bytes](), 0
-    for piece in source.pieces():
+    for piece in source.rest():
         for at in range(0, len(piece), source.limits.block_size):
             fresh.append(piece[at : at + source.limits.block_size])
             size += len(fresh[-1])
@@ -162,9 +164,9 @@ def _last_newline(text: bytes) -> int:
 class Quotes:
     """Where CSV records end. Quotes count only at the start of a field, as the parser sees them."""
 
-    def __init__(self, path: str, delimiter: str, quote: str) -> None:
+    def __init__(self, path: str, delimiter: str, quote: str, line: int = 1) -> None:
         self._path, self._marks = path, (ord(delimiter), ord(quote))
-        self._state, self._line, self._opened = FIELD, 1, 0
+        self._state, self._line, self._opened = FIELD, line, 0
 
     def last_end(self, text: bytes) -> int:
         """The end of the last record that ends in this text, which continues the text before it; −1 if none does."""

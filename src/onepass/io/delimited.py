@@ -61,7 +61,7 @@ class Csv(Choices):
         plan = self._plan(names, sample[header:], source)
         loads = blocks(source) if self.quote is None else records(source, self.delimiter, self.quote)
         for number, load in enumerate(loads):
-            yield Work(load.consumed, partial(self._parse, load, plan, header and number == 0))
+            yield Work(load.consumed, partial(self._parse, load, plan, header and number == 0 and not source.begin))
 
     def _sample(self, source: Source) -> list[list[str]]:
         head = source.head
@@ -117,7 +117,8 @@ class Csv(Choices):
         labels: Labels | None = None
         bad = list[BadLine]()
         try:
-            rows, labels = examples(self._columns(text, plan, header), plan, self)
+            if block.size:  # no line may start in it, where one is longer than a block
+                rows, labels = examples(self._columns(text, plan, header), plan, self)
         except CellError as cell:
             bad.append(BadLine(*self._record(block, cell.row + header), cell.fault))
         return Parsed(rows, labels, int(np.count_nonzero(text == 10)), bad, 0, block.start, block.stop)

@@ -12,7 +12,7 @@ from typing import Any
 from onepass.io import compression as codecs
 from onepass.io import detect
 from onepass.io.sources import Limits, Source, expand
-from onepass.io.stream import Format, Stream, prepare
+from onepass.io.stream import Format, Position, Stream, prepare
 
 # Each format's class is imported when it is used: only the tabular ones need pyarrow.
 HOME = {
@@ -36,13 +36,15 @@ def open_stream(
     *,
     on_error: str = "stop",
     quarantine: Callable[[bytes], None] | None = None,
+    position: Position | None = None,
     **options: Any,
 ) -> Stream:
     """The examples of one or more files as chunks, in order.
 
     paths: files, globs, folders, `@list.txt`, or `-` for stdin. format and compression: found from the first bytes,
     then the name, unless given. threads: parsers beside the caller. on_error: "stop", or "skip" to leave out lines that
-    cannot be read (line formats only), each handed to `quarantine`. Further options are those of the format
+    cannot be read (line formats only), each handed to `quarantine`. position: where another
+    stream of the same files was left, to go on from there. Further options are those of the format
     (docs/formats.md) and block_size, max_line, max_expand, allow_truncated.
 
     >>> import pathlib, tempfile
@@ -67,7 +69,7 @@ def open_stream(
     early = list[str]()  # notes made before there is a stream to hold them
     source = Source(files[0], compression, limits, early.append)
     try:
-        found = format or detect.detect(source.head, files[0])
+        found = format or (position.format if position is not None else None) or detect.detect(source.head, files[0])
         prepare(source, found)
         form = _format(found, options)
         if on_error == "skip" and found not in ("svmlight", "vw", "jsonl"):
@@ -81,6 +83,7 @@ def open_stream(
             compression=compression,
             skip=on_error == "skip",
             quarantine=quarantine,
+            position=position,
         )
     except BaseException:
         source.close()

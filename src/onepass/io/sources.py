@@ -133,6 +133,11 @@ class RawFile:
                 filled += count
         return filled
 
+    def skip_to(self, start: int) -> None:
+        """Read on from this byte of a plain file; what comes before it counts as taken."""
+        self._file.seek(start)
+        self._peeked, self.consumed = b"", start
+
     def shrunk(self) -> bool:
         """Whether the file has lost its end since it was opened, so that less was read than there was."""
         now = self._now()
@@ -186,6 +191,8 @@ class Source:
         self._first = self._peek(HEAD)
         self.bom = self._first.startswith(BOM)
         self.head = self._first.removeprefix(BOM)[:HEAD]  # the first bytes of the text
+        self.begin = 0  # bytes of the text (rows, where the file is not text) that were read in an earlier run
+        self.line = 1  # the line that starts there
 
     @property
     def direct(self) -> bool:
@@ -196,6 +203,15 @@ class Source:
         """The text from its start (after a byte order mark) to its end, once. Closes nothing."""
         first, self._first = self._first, b""
         return filter(None, itertools.chain([first.removeprefix(BOM)], self._pieces))
+
+    def rest(self) -> Iterator[bytes]:
+        """The same from `begin` on: of a file that can only be read from the front, what comes before is left out."""
+        if not self.begin:
+            return self.pieces()
+        if self.direct:
+            self.raw.skip_to(self.begin)
+            return self._decompressed()
+        return _without(self.pieces(), self.begin - (len(BOM) if self.bom else 0))
 
     def close(self) -> None:
         """Close the file."""
@@ -219,6 +235,14 @@ class Source:
                 ) from error
             self.truncated = True
             self.note(f"{self.path}: the compressed stream ends early; what came before was read")
+
+
+def _without(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """The pieces without their first `size` bytes."""
+    for piece in pieces:
+        if len(piece) > size:
+            yield piece[size:]
+        size = max(0, size - len(piece))
 
 
 def _reason(error: Exception) -> str:

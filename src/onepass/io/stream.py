@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import os
 import queue
+import shlex
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from onepass.errors import DataError, printable
+from onepass.errors import DataError, ResumeError, printable
 from onepass.io import detect
 from onepass.io.blocks import Work
 from onepass.io.chunk import Chunk, Labels, Origin
@@ -40,14 +42,49 @@ class Format(Protocol):
         ...
 
 
+class Position(NamedTuple):
+    """How far a stream was read, after a chunk: where to go on, and what had been seen by then. Plain values."""
+
+    format: str
+    file: int  # which of the paths
+    at: int  # bytes of that file's text, after decompression; rows, where the file is not text
+    line: int  # the line (or row) that starts there
+    consumed: int
+    rows: int
+    skipped: int
+    quarantined: int  # bytes
+    flags: int
+    truncated: bool
+    changed: tuple[str, ...]
+    notes: tuple[str, ...]
+    labels: tuple[tuple[float | str, Origin], ...]
+    identity: tuple[Identity | None, ...]
+
+
 class _FileEnd(NamedTuple):
     source: Source
 
 
 class _Parsing(NamedTuple):
     source: Source
+    number: int  # of the file
     consumed: int
     future: Future[Parsed]
+
+
+class _Mark(NamedTuple):
+    """Of a Position, what changes between two chunks."""
+
+    file: int = 0
+    at: int = 0
+    line: int = 1
+    consumed: int = 0
+    rows: int = 0
+    skipped: int = 0
+    quarantined: int = 0
+    flags: int = 0
+    truncated: bool = False
+    changed: tuple[str, ...] = ()
 
 
 _Item = _Parsing | _FileEnd | BaseException | None  # None ends the stream
@@ -74,6 +111,7 @@ class Stream:
         compression: str | None = None,
         skip: bool = False,
         quarantine: Callable[[bytes], None] | None = None,
+        position: Position | None = None,
     ) -> None:
         self.format = format
         self.paths = paths
@@ -91,7 +129,8 @@ class Stream:
         self._form, self._first, self._given, self._limits = form, first, compression, first.limits
         self._compressions = [first.compression]
         self._skip, self._quarantine = skip, quarantine
-        self._flags = 0
+        self._flags = self._quarantined = 0
+        self._mark = _Mark()
         workers = threads or min(8, _cores() + 1)  # one more than cores: the caller, who learns, is often waiting
         self._pool = ThreadPoolExecutor(workers, "onepass-parse")
         self._queue: queue.Queue[_Item] = queue.Queue(workers + 1)
@@ -102,6 +141,8 @@ class Stream:
         self._reader = threading.Thread(target=self._read, name="onepass-read", daemon=True)
         self._chunks = self._take()
         self._tell_twins()
+        if position is not None:
+            self._go_on(position)
 
     @property
     def compression(self) -> str:
@@ -112,6 +153,22 @@ class Stream:
     def columns(self) -> tuple[str, ...] | None:
         """The names of the feature columns, in formats that have them and once the first block is read."""
         return getattr(self._form, "columns", None)
+
+    @property
+    def position(self) -> Position:
+        """How far the stream was read: the end of the chunk last handed out, whatever was read ahead of it.
+
+        `open_stream(..., position=…)` goes on from there, with the chunk that would have come next.
+        """
+        labels, identity = tuple(self.labels.items()), tuple(self.identity)
+        return Position(
+            format=self.format, notes=tuple(self.notes), labels=labels, identity=identity, **self._mark._asdict()
+        )
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether all of it can be read again: plain files only, no pipe."""
+        return None not in self.identity
 
     def note(self, text: str) -> None:
         """Remember something for the user, once."""
@@ -147,12 +204,19 @@ class Stream:
 
     def _read(self) -> None:
         """The reader thread: open file after file and hand its works to the pool."""
-        done = 0
+        done, begun = 0, self._mark
         try:
+            if begun.file and hasattr(self._form, "columns"):
+                self._look_at_columns(begun.file)
             for i, (path, known) in enumerate(zip(self.paths, self.identity, strict=True)):
+                if i < begun.file:
+                    done += known.size if known is not None else 0
+                    continue
                 source = self._open(path) if i else self._first
+                if i == begun.file:
+                    source.begin, source.line = begun.at, begun.line
                 for work in self._form.works(source, self._skip):
-                    if not self._put(_Parsing(source, done + work.consumed, self._pool.submit(work.run))):
+                    if not self._put(_Parsing(source, i, done + work.consumed, self._pool.submit(work.run))):
                         return
                 if not self._put(_FileEnd(source)):
                     return
@@ -160,6 +224,33 @@ class Stream:
             self._put(None)
         except BaseException as error:
             self._put(error)
+
+    def _go_on(self, position: Position) -> None:
+        """Begin where another stream of the same files was left."""
+        differs = files_differ(position, self.paths, self.identity)
+        if differs is None and position.format != self.format:
+            differs = f"format: {position.format} then, {self.format} now"
+        if differs is not None:
+            raise ResumeError(differs)
+        self._mark = _Mark._make(getattr(position, name) for name in _Mark._fields)
+        self.consumed, self.rows, self.skipped = position.consumed, position.rows, position.skipped
+        self._flags, self._quarantined, self.truncated = position.flags, position.quarantined, position.truncated
+        self.changed, self.labels = list(position.changed), dict(position.labels)
+        for text in position.notes:
+            self.note(text)
+        if position.file:
+            self._opened.remove(self._first)
+            self._first.close()
+
+    def _look_at_columns(self, files: int) -> None:
+        """What a table's columns are is decided by its first file: look at it again."""
+        for path in self.paths[:files]:
+            source = self._open(path)
+            next(self._form.works(source, self._skip), None)
+            self._opened.remove(source)
+            source.close()
+            if self.columns is not None:
+                return
 
     def _open(self, path: str) -> Source:
         source = Source(path, self._given, self._limits, self.note)
@@ -182,7 +273,7 @@ class Stream:
         if self._stop.is_set():
             raise ValueError("the stream is closed")
         self._reader.start()
-        line = 1
+        line = self._mark.line
         try:
             while (item := self._queue.get()) is not None:
                 if isinstance(item, BaseException):
@@ -200,6 +291,18 @@ class Stream:
                     origin = Origin(item.source.path, line, parsed.start, parsed.stop, item.consumed)
                     self.rows += size
                     self._meet(parsed.labels, origin)
+                    self._mark = _Mark(
+                        item.number,
+                        parsed.stop,
+                        line + parsed.lines,
+                        self.consumed,
+                        self.rows,
+                        self.skipped,
+                        self._quarantined,
+                        self._flags,
+                        self.truncated,
+                        tuple(self.changed),
+                    )
                     yield Chunk(parsed.rows, parsed.labels, origin)
                     if self._stop.is_set():
                         raise ValueError("the stream is closed")
@@ -227,6 +330,7 @@ class Stream:
             self.skipped += 1
             if self._quarantine is not None:
                 self._quarantine(text + b"\n")
+                self._quarantined += len(text) + 1
 
     def _finish(self, source: Source) -> None:
         self.truncated |= source.truncated
@@ -259,6 +363,27 @@ class Stream:
         if met:
             shown = ", ".join(label if isinstance(label, str) else f"{label:g}" for label in met[:10])
             self.note(f"labels: {shown}" + (f" and {len(met) - 10} more" if len(met) > 10 else ""))
+
+
+def files_differ(position: Position, paths: list[str], identity: list[Identity | None]) -> str | None:
+    """What shows that the position was taken in other files than these, in words; None if nothing does."""
+    if len(position.identity) != len(paths):
+        return f"{len(position.identity)} files then, {len(paths)} now"
+    for path, old, new in zip(paths, position.identity, identity, strict=True):
+        if old is None or new is None:
+            return f"{path} is no plain file and cannot be read again"
+        if old.size != new.size:
+            return f"{path} is another file: {old.size:,} bytes then, {new.size:,} now"
+        if old.ends != new.ends:
+            return f"{path} is another file: its first or last 64 KiB have changed"
+        if old.modified != new.modified:
+            when = datetime.fromtimestamp(old.modified // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S")
+            fraction = f"{old.modified % 10**9:09d}"
+            return (
+                f"{path} was written to after the run began; if you know that it holds the same as then, "
+                f"say so by its time: touch -d '{when}.{fraction}Z' {shlex.quote(path)}"
+            )
+    return None
 
 
 def prepare(source: Source, format: str) -> None:

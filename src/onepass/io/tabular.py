@@ -113,9 +113,14 @@ class Parquet(_Table):
             plan = self._plan(file.schema_arrow, source)
             names, total, done = [plan.names[place] for place in plan.used], file.metadata.num_rows, 0
             rows = max(256, CELLS // max(1, len(names)))
-            for batch in file.iter_batches(batch_size=rows, columns=names, use_threads=False):
+            groups = list(range(file.num_row_groups))
+            while groups and done + file.metadata.row_group(groups[0]).num_rows <= source.begin:
+                done += file.metadata.row_group(groups.pop(0)).num_rows
+            for batch in file.iter_batches(batch_size=rows, row_groups=groups, columns=names, use_threads=False):
+                left = batch.slice(min(batch.num_rows, max(0, source.begin - done)))
                 done += batch.num_rows
-                yield Work(size * done // total, partial(self._parse, batch, plan, done - batch.num_rows))
+                if left.num_rows:
+                    yield Work(size * done // total, partial(self._parse, left, plan, done - left.num_rows))
         if done != total:
             raise DataError(f"{done} rows, but its footer promises {total}", path=source.path)
 
@@ -138,7 +143,7 @@ class Arrow(_Table):
             plan = self._plan(reader.schema, source)
             for number in range(reader.num_record_batches):
                 batch = reader.get_batch(number)
-                yield from self._cut(batch, plan, done, size * (number + 1) // reader.num_record_batches)
+                yield from self._cut(batch, plan, done, size * (number + 1) // reader.num_record_batches, source.begin)
                 done += batch.num_rows
 
     def _stream(self, source: Source) -> Iterator[Work]:
@@ -148,7 +153,7 @@ class Arrow(_Table):
         with pyarrow.ipc.open_stream(pyarrow.PythonFile(text, mode="r")) as reader:
             plan = self._plan(reader.schema, source)
             for batch in reader:
-                yield from self._cut(batch, plan, done, source.raw.consumed)
+                yield from self._cut(batch, plan, done, source.raw.consumed, source.begin)
                 done += batch.num_rows
         # A stream cut between two messages reads as a whole one: only the closing mark tells.
         if text.last != END_OF_STREAM:
@@ -156,9 +161,9 @@ class Arrow(_Table):
         if text.read(1):
             raise DataError("bytes follow the end of the Arrow stream", path=source.path)
 
-    def _cut(self, batch: Any, plan: Plan, done: int, consumed: int) -> Iterator[Work]:
+    def _cut(self, batch: Any, plan: Plan, done: int, consumed: int, begin: int) -> Iterator[Work]:
         rows = max(256, CELLS // max(1, len(plan.used)))
-        for start in range(0, batch.num_rows, rows):
+        for start in range(max(0, begin - done), batch.num_rows, rows):
             yield Work(consumed, partial(self._parse, batch.slice(start, rows), plan, done + start))
 
 

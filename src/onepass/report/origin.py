@@ -12,7 +12,7 @@ def origin(details: dict[str, Any]) -> Section:
     """The section that ends every page."""
     blocks: list[Any] = []
     if details.get("command"):
-        blocks += [Text("The same files and the same command give the same numbers, to the last bit:")]
+        blocks += [Text("The same files and this command give the same numbers, to the last bit:")]
         blocks += [Code(details["command"])]
     if details.get("code"):
         blocks += [Text("In Python:"), Code(details["code"])]

@@ -1,0 +1,356 @@
+"""Runs that can be stopped and gone on with: --checkpoint, --resume, and what Ctrl-C and SIGTERM do."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from onepass.cli import reading as reader
+from onepass.cli import terminal
+from onepass.errors import CheckpointError, ModelError, ResumeError, printable
+
+if TYPE_CHECKING:
+    from onepass.io import Stream
+    from onepass.io.checkpoint import Checkpoint
+    from onepass.io.stream import Position
+    from onepass.passes import Pass
+
+SHARE = 20  # times as long as a checkpoint took to write, at least, until the next: below 5 % of the time
+FREE = ("format", "threads", "on_error", "max_bad", "allow_truncated")  # reading options that may change on the way
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg]
+    """Seconds, with units: 10s, 500ms, 5m, 1h."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if isinstance(value, float | int):
+            return float(value)
+        found = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(ms|s|m|min|h|)", str(value).strip().lower())
+        if found is None:
+            self.fail(f"{value!r} is not a time such as 10s or 5m", param, ctx)
+        return float(found[1]) * {"ms": 0.001, "s": 1, "": 1, "m": 60, "min": 60, "h": 3600}[found[2]]
+
+
+_OPTIONS = (
+    click.option("--checkpoint", metavar="FILE", help="Keep the state of the run here, to go on from with --resume."),
+    click.option(
+        "--checkpoint-every", type=Duration(), default="10s", show_default=True, help="How often FILE is written."
+    ),
+    click.option("--resume", is_flag=True, help="Go on from the --checkpoint FILE, if it is there."),
+)
+
+
+def options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options; the command gets them as one dict `keeping`."""
+    return terminal.gathering(function, "keeping", _OPTIONS, dict, "Stopping and going on")
+
+
+def begin(keeping: dict[str, Any], paths: tuple[str, ...], force: bool, say: terminal.Say) -> Keeper:
+    """The checkpoint of this command, locked until the command ends, and what was found in it."""
+    path, resume = keeping["checkpoint"], keeping["resume"]
+    kept = Keeper(path, keeping["checkpoint_every"], say)
+    if path is None:
+        if resume:
+            raise click.UsageError("--resume goes on from a checkpoint: add --checkpoint FILE")
+        return kept
+    if "-" in paths:
+        if resume:
+            raise click.UsageError("--resume: stdin cannot be read again; save it to a file, or begin without --resume")
+        kept.give_up("stdin")
+        return kept
+    from onepass.io import checkpoint
+
+    _check_place(path)
+    try:
+        click.get_current_context().with_resource(checkpoint.locked(path))
+        there = [file for file in (path, checkpoint.previous(path)) if os.path.exists(file)]
+        if resume:
+            kept.found, note = checkpoint.last(path)
+            if note is not None:
+                say.aside(note)
+            elif kept.found is None:
+                say.aside(f"{path} is not there yet: beginning with the first row")
+        elif there and not force:
+            raise click.UsageError(
+                f"--checkpoint: {there[0]} is there already; --resume goes on from it, --force begins anew"
+            )
+        else:
+            for file in there:
+                if not checkpoint.is_checkpoint(file):  # --force is no leave to remove somebody's data
+                    raise click.UsageError(f"--checkpoint: {file} is there, and is no checkpoint; remove it yourself")
+                os.unlink(file)
+    except ResumeError as error:
+        raise click.UsageError(str(error)) from None
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}. To begin anew, remove {path}, or --force without --resume") from None
+    except OSError as error:
+        raise click.UsageError(f"--checkpoint: {error.filename}: {error.strerror}") from None
+    return kept
+
+
+def _check_place(path: str) -> None:
+    """Before the run, not after an hour."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+        raise click.UsageError(f"--checkpoint: the folder {folder} is not there or cannot be written to")
+    if os.path.isdir(path):
+        raise click.UsageError(f"--checkpoint: {path} is a folder")
+
+
+class Keeper:
+    """Writes a run's checkpoints, in good time; does nothing where there is no path."""
+
+    def __init__(self, path: str | None, every: float, say: terminal.Say) -> None:
+        self.path, self.every, self.say = path, every, say
+        self.found: Checkpoint | None = None  # what there was to resume
+        self.written, self.spent = 0, 0.0  # checkpoints, and seconds it took to write them
+        self.sync: Callable[[], None] = lambda: None  # brings to disk what the checkpoint takes for granted
+        self._start = time.perf_counter()
+        self._due = self._start + every
+        self._position: Position | None = None
+        self._rows = 0  # rows of the pass that the file on disk holds
+        self._said: dict[str, Any] = {}
+        self._trouble = ""
+
+    def give_up(self, what: str) -> None:
+        """Say at the start what cannot be resumed, and write nothing."""
+        self.say.aside(f"{what} cannot be read again: this run cannot be resumed, and no checkpoint is written")
+        self.path = None
+
+    @property
+    def position(self) -> Position | None:
+        """Where the stream goes on."""
+        return self.found.position if self.found is not None else None
+
+    def opening(self, quarantine: str) -> tuple[IO[bytes] | None, Position | None]:
+        """(the file for bad lines, if one is named, with those of before; where the stream goes on)."""
+        position = self.position
+        if not quarantine:
+            return None, position
+        if self.found is None or position is None or self.found.said.get("quarantine") != os.path.abspath(quarantine):
+            file: IO[bytes] = open(quarantine, "xb")  # noqa: SIM115 - the caller closes it
+            position = position and position._replace(quarantined=0)
+        else:
+            file = open(quarantine, "r+b")  # noqa: SIM115 - the caller closes it
+            if os.fstat(file.fileno()).st_size < position.quarantined:
+                raise ResumeError(f"{quarantine} is shorter than it was, {position.quarantined:,} bytes")
+            file.truncate(position.quarantined)  # what was written after the checkpoint comes again
+            file.seek(position.quarantined)
+        self.sync = lambda: _to_disk(file)
+        return file, position
+
+    def restore(self, run: Pass, reading: dict[str, Any]) -> None:
+        """Bring the pass to where it was; other options are a usage error that names them."""
+        from onepass.io.checkpoint import difference
+
+        chosen = {name: value for name, value in reading.items() if name not in FREE}
+        self._said = {"reading": json.loads(json.dumps(chosen))}
+        file = reading["on_error"].partition("=")[2]
+        self._said["quarantine"] = os.path.abspath(file) if file else None
+        if self.found is None:
+            return
+        try:
+            differs = difference(self.found.said.get("reading", {}), self._said["reading"])
+            if differs is None and self.found.state is None:
+                differs = difference(self.found.options, run.options)
+            if differs is not None:
+                raise ResumeError(differs)
+            if self.found.state is not None:
+                self.found.restore(run)
+                self._position, self._rows = self.found.position, run.rows
+                self.say.aside(f"going on from {self.path} after {run.rows:,} rows")
+        except ResumeError as error:
+            raise click.UsageError(
+                f"--resume: {self.path} holds another run. {error}. Resume with the options of then, or begin anew "
+                "with another --checkpoint"
+            ) from None
+        except CheckpointError as error:
+            raise CheckpointError(f"{self.path}: {error}") from None
+
+    @property
+    def history(self) -> list[list[Any]]:
+        """What was seen of the run before it was stopped, if it was watched."""
+        return self.found.said.get("history", []) if self.found is not None else []
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run that was to be resumed had ended."""
+        return self.found is not None and self.found.state is None
+
+    def result(self, paths: tuple[str, ...], output: str | None) -> tuple[dict[str, Any], str]:
+        """(result, its text) of a run that had ended; a usage error if it is not what is asked for now."""
+        from onepass.io.sources import expand, identify
+        from onepass.io.stream import files_differ
+
+        assert self.found is not None
+        files = expand(paths)
+        differs = self.position and files_differ(self.position, files, [identify(file) for file in files])
+        if differs:
+            raise click.UsageError(f"--resume: {self.path} holds another run. {differs}")
+        result, anew = self.found.said["result"], f"remove {self.path} to train anew"
+        if output != result["output"]:
+            raise click.UsageError(
+                f"--resume: the run in {self.path} is finished (--output {result['output']}); {anew}"
+            )
+        if output is not None and not os.path.exists(output):
+            raise click.UsageError(f"--resume: the run is finished, but its model {output} is gone; {anew}")
+        self.say.aside(f"{self.path}: this run is finished; this is what it gave")
+        return result, self.found.said["text"]
+
+    def wrote(self, output: str | None) -> bool:
+        """Whether the model there may be the run's own: it was killed after writing it and before saying so."""
+        from onepass import model_files
+
+        if self.position is None or output is None:
+            return self.finished
+        try:
+            content, _ = model_files.read(output)
+        except (OSError, ModelError):
+            return False
+        data = [reader.identity(known) for known in self.position.identity if known is not None]
+        return bool(content["about"].get("data") == data)
+
+    def look_at(self, stream: Stream) -> None:
+        """What cannot be read again is not worth a checkpoint."""
+        if self.path is not None and not stream.rereadable:
+            self.give_up(next(path for path, known in zip(stream.paths, stream.identity, strict=True) if known is None))
+
+    def fed(self, run: Pass, stream: Stream) -> None:
+        """The chunk at hand was learned: remember where that is, and write it if it is time."""
+        if self.path is not None:
+            self._position = stream.position
+            if time.perf_counter() >= self._due:
+                self.save(run)
+
+    def save(self, run: Pass) -> None:
+        """Write a checkpoint. Where that fails the run goes on, and the last one stays."""
+        from onepass.io import checkpoint
+
+        if self.path is None or self._position is None or run.rows == self._rows:
+            return
+        start = time.perf_counter()
+        try:
+            self.sync()
+            looks = {"history": getattr(run, "remember", list)()}  # of a pass that is watched for its page
+            checkpoint.save(self.path, run, self._position, self._said | looks)
+            self.written, self._rows, self._trouble = self.written + 1, run.rows, ""
+        except OSError as error:
+            self._warn(str(error.strerror or error))
+        took = time.perf_counter() - start
+        self.spent += took
+        self._due = time.perf_counter() + max(self.every, SHARE * took)
+        if self.say.as_jsonl and not self._trouble:
+            terminal.print_json({"event": "checkpoint", "rows": run.rows, "seconds": round(took, 6)})
+
+    def rescue(self, run: Pass) -> None:
+        """The run cannot go on as it is; with other options for bad lines it can, from here."""
+        self.save(run)
+        if self.path is not None and self._rows:
+            how = "--resume goes on from there, for instance with --on-error skip"
+            self.say.aside(f"{self.path} holds the {self._rows:,} rows before the error: {how}")
+
+    def _warn(self, why: str) -> None:
+        if why != self._trouble:
+            held = f"it holds {self._rows:,} rows" if self._rows else "there is none yet"
+            click.echo(f"onepass: no checkpoint could be written to {self.path}: {why} ({held})", err=True)
+        self._trouble = why
+
+    def finish(self, run: Pass, result: dict[str, Any], text: str) -> None:
+        """The run has ended: the checkpoint becomes a note that says so."""
+        from onepass.io import checkpoint
+
+        if self.path is None:
+            return
+        if self.written:
+            share = self.spent / (time.perf_counter() - self._start)
+            self.say.aside(f"{self.written} checkpoints, {self.spent:.2f} s ({share:.1%}) spent writing them")
+        try:
+            checkpoint.finish(self.path, run, self._position, self._said | {"result": result, "text": text})
+        except OSError as error:
+            self._warn(str(error.strerror or error))
+
+    def how_to_go_on(self) -> str | None:
+        """The command that resumes this run, if there is something to resume."""
+        if self.path is None or not self._rows:
+            return None
+        program = (
+            ["onepass"] if os.path.basename(sys.argv[0]) != "__main__.py" else [sys.executable, "-m", "onepass.cli"]
+        )
+        arguments = [text for text in sys.argv[1:] if text != "--resume"]
+        return printable(shlex.join([*program, *arguments, "--resume"]))
+
+
+class Attention:
+    """Ctrl-C or SIGTERM: while a chunk is learned they wait for its end, else they interrupt; a second one ends all."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.heard = 0  # the signal
+        self._waits, self._quiet = False, quiet
+
+    @property
+    def status(self) -> int:
+        """The exit code that tells of the signal: 130 or 143."""
+        return 128 + (self.heard or signal.SIGINT)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """A stretch that is not to be left in the middle."""
+        self._waits = True
+        try:
+            yield
+        finally:
+            self._waits = False
+        if self.heard:
+            raise KeyboardInterrupt
+
+    def hear(self, number: int, frame: Any) -> None:
+        """The handler."""
+        if self.heard:
+            for known in SIGNALS:
+                signal.signal(known, signal.SIG_DFL)
+            raise SystemExit(128 + number)
+        self.heard = number
+        if not self._waits:
+            raise KeyboardInterrupt
+        if not self._quiet:
+            with suppress(OSError):  # not print: it may be in the middle of printing
+                os.write(2, b"\nending after this block; once more ends at once\n")
+
+
+def _to_disk(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def attending(say: terminal.Say) -> Iterator[Attention]:
+    """Ctrl-C and SIGTERM go to the `Attention` while the block runs (in the main thread; elsewhere nothing changes)."""
+    attention = Attention(say.quiet)
+    if threading.current_thread() is not threading.main_thread():
+        yield attention
+        return
+    before = {known: signal.getsignal(known) for known in SIGNALS}
+    for known, handler in before.items():
+        if handler != signal.SIG_IGN:  # nohup
+            signal.signal(known, attention.hear)
+    try:
+        yield attention
+    finally:
+        for known, handler in before.items():
+            signal.signal(known, handler)

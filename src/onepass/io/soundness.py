@@ -1,0 +1,178 @@
+"""Whether a stored state can be that of a pass: every index and length that a kernel will trust, checked before.
+
+A hash finds accidents. This finds the rest: whatever the file says, no kernel reads or writes outside its arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from onepass.candidates import MOST, Watchlist
+from onepass.errors import CheckpointError
+from onepass.io.chunk import Origin
+from onepass.io.sources import Identity
+from onepass.io.stream import Position
+from onepass.labels import Labels
+from onepass.passes import Pass
+from onepass.shifting import SINCE as LAZY_SINCE
+from onepass.shifting import Lazy, empty_lazy
+from onepass.trace import Survivor
+from onepass.trace.columns import FEATURES, SINCE, Columns, empty_columns
+from onepass.trace.grid import BINS, point
+from onepass.trace.log import Log
+from onepass.trace.tally import empty_tally
+
+
+def check_state(state: Any, run: Pass) -> None:
+    """Raise CheckpointError unless the state is one that a pass with this one's options can have."""
+    fresh = run.state()
+    _need(isinstance(state, dict) and set(state) == set(fresh), "other fields than this version has")
+    _numbers(state)
+    labels = state["_labels"]
+    _need(isinstance(labels, Labels) and isinstance(labels.classes, tuple), "labels")
+    _need(all(isinstance(label, bool | int | float | str) for label in labels.classes), "labels")
+    _need(labels == fresh["_labels"] if run.options["classes"] else len(labels.classes) <= 2, "labels")
+    outputs = fresh["_weights"].shape[1]
+    weights = state["_weights"]
+    _alike(weights, fresh["_weights"], "weights")
+    _need(len(weights) >= 1 and weights.shape[1] == outputs and bool(np.isfinite(weights).all()), "weights")
+    _need(len(weights) - 1 <= (run.n_features or run.max_features), "weights")
+    _same_shapes(state["_state"], fresh["_state"], "the learner's state")
+    _same_shapes(state["_order"], fresh["_order"], "the order alarm")
+    order = state["_order"]
+    _need(0 <= order.place[1] < order.seen.size and order.place[0] >= 0, "the order alarm")
+    _same_shapes(state["_tally"], empty_tally(BINS), "the tally")
+    _watched(state["_watched"], fresh["_watched"], weights.shape)
+    first = state["_first"]
+    _need(first is None or isinstance(first, Survivor), "the first hypothesis")
+    _log(state, outputs)
+    _columns(state, outputs, run)
+    _lazy(state, fresh["_lazy"])
+
+
+def check_position(position: Position) -> None:
+    """Raise CheckpointError unless all parts are of their kind."""
+    numbers = (position.file, position.at, position.line, position.consumed, position.rows, position.skipped)
+    for number in (*numbers, position.quarantined, position.flags):
+        _need(type(number) is int and 0 <= number < 1 << 62, "the position")
+    _need(type(position.format) is str and type(position.truncated) is bool, "the position")
+    for texts in (position.changed, position.notes):
+        _need(type(texts) is tuple and all(type(text) is str for text in texts), "the position")
+    _need(type(position.labels) is tuple and type(position.identity) is tuple, "the position")
+    _need(position.file < max(1, len(position.identity)), "the position")
+    for known in position.identity:
+        _need(known is None or isinstance(known, Identity), "the position")
+        _need(known is None or (type(known.size) is int and type(known.modified) is int), "the position")
+    for pair in position.labels:
+        _need(type(pair) is tuple and len(pair) == 2 and isinstance(pair[0], float | str), "the position")
+        _need(isinstance(pair[1], Origin), "the position")
+
+
+def _numbers(state: dict[str, Any]) -> None:
+    for name in ("rows", "rounds", "_tallied", "_since", "_updates"):
+        _need(type(state[name]) is int and 0 <= state[name] < 1 << 62, name)
+    _need(state["rounds"] <= state["rows"] and state["_since"] <= state["rounds"], "rounds")
+    _need(type(state["stopped"]) is bool, "stopped")
+    for name, least in (("_R", 0.0), ("_longest_row", -1.0)):
+        value = state[name]
+        _need((value is None and name == "_R") or (isinstance(value, float) and least < value < math.inf), name)
+    width = state["_dense_width"]
+    _need(width is None or (type(width) is int and 0 <= width < len(state["_weights"])), "the width")
+    for name in ("_void", "_assumed"):
+        _need(isinstance(state[name], tuple) and all(isinstance(text, str) for text in state[name]), name)
+
+
+def _log(state: dict[str, Any], outputs: int) -> None:
+    log, width = state["_log"], len(state["_weights"]) - 1
+    _need(isinstance(log, Log), "the log")
+    types = {"label": "i4", "rival": "i4", "a": "f8", "scale": "f8", "margin": "f8", "shift": "u1", "indices": "i4"}
+    for name, array in log._asdict().items():
+        kind = types.get(name, "f8" if name == "values" else "i8")
+        _need(isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype == np.dtype(kind), "the log")
+    _need(log.cursor.size == 2, "the log")
+    k, end = (int(number) for number in log.cursor)
+    per_update = (log.row, log.round, log.label, log.rival, log.a, log.scale, log.margin, log.shift)
+    _need(all(array.size == k for array in per_update) and log.indptr.size == k + 1, "the log")
+    _need(log.indices.size == log.values.size == end and log.indptr[0] == 0 and log.indptr[-1] == end, "the log")
+    _need(bool((np.diff(log.indptr) >= 0).all()), "the log")
+    _need(not end or (log.indices.min() >= 0 and log.indices.max() < width), "the log")
+    _need(not k or log.shift.max() <= 2, "the log")
+    rounds = np.concatenate([[0], log.round, [state["rounds"] + 1]])
+    _need(bool((np.diff(rounds) > 0).all()) and state["_tallied"] == k, "the log")
+    if k and outputs == 1:
+        _need(bool((np.abs(log.label) == 1).all()), "the log")
+    elif k:
+        both = np.concatenate([log.label, log.rival])
+        _need(both.min() >= 0 and both.max() < outputs, "the log")
+
+
+def _columns(state: dict[str, Any], outputs: int, run: Pass) -> None:
+    columns = state["_columns"]
+    if columns is None:
+        return
+    _need(isinstance(columns, Columns) and state["_log"].updates == 0, "the columns")
+    _need(columns.classes == outputs and columns.bits in (1, 2, 3), "the columns")
+    _need(type(columns.limit) is int and columns.limit == run.max_trace_memory // 8, "the columns")
+    fold, fresh = columns.fold, empty_columns(0, 1, 0).fold
+    _need(type(fold) is type(fresh), "the columns")
+    for array, pattern in zip(fold, fresh, strict=True):
+        _alike(array, pattern, "the columns")
+    n, weights = fold.A.size, fold.v.size
+    _need(2 <= n <= fold.M.shape[1] and fold.mass.size == fold.kappa.size == n, "the columns")
+    _need(len(fold.M) == fold.longest.size == weights and weights % outputs == 0, "the columns")
+    _need(outputs <= weights <= state["_weights"].size, "the columns")
+    _need(fold.kappa[0] == 0 and bool((np.diff(fold.kappa) > 0).all()), "the columns")
+    _need(fold.lower.size > 0 and fold.lower.min() >= 0 and fold.lower.max() < n, "the columns")
+    _need(fold.state.size == fold.record.size == 4 and bool(np.isfinite(fold.state).all()), "the columns")
+    _need(0 <= fold.state[SINCE] <= state["rounds"], "the columns")
+    _need(0 <= fold.record[FEATURES] <= weights // outputs - 1, "the columns")
+
+
+def _lazy(state: dict[str, Any], fresh: Lazy | None) -> None:
+    lazy = state["_lazy"]
+    _need((lazy is None) == (fresh is None), "the shifted learner")
+    if lazy is None:
+        return
+    for array, pattern in zip(lazy, empty_lazy(0), strict=True):
+        _alike(array, pattern, "the shifted learner")
+    n = lazy.kappa.size
+    _need(isinstance(lazy, Lazy) and n <= BINS and lazy.state.size == empty_lazy(0).state.size, "the shifted learner")
+    _need(all(part.size == n for part in (lazy.A, lazy.G, lazy.mass)), "the shifted learner")
+    _need(lazy.P.size == lazy.B.size and lazy.M.shape == (lazy.B.size, n), "the shifted learner")
+    _need(lazy.B.size == len(state["_weights"]) and state["_log"].updates == 0, "the shifted learner")
+    _need(lazy.kappa.tolist() == [float(point(i)) for i in range(n)], "the shifted learner")
+    _need(0 <= lazy.state[LAZY_SINCE] <= state["rounds"], "the shifted learner")
+
+
+def _watched(watched: Any, fresh: dict[str, Watchlist], shape: tuple[int, ...]) -> None:
+    _need(isinstance(watched, dict) and set(watched) == set(fresh), "the candidates")
+    for kind, one in watched.items():
+        _need(isinstance(one, Watchlist) and one.what == fresh[kind].what, "the candidates")
+        _same_shapes(one.tally, empty_tally(MOST), "the candidates")
+        _need(isinstance(one.live, dict), "the candidates")
+        for number, weights in one.live.items():
+            _need(type(number) is int and 0 <= number < MOST, "the candidates")
+            _need(isinstance(weights, np.ndarray) and weights.dtype == np.float64, "the candidates")
+            _need(weights.shape == shape, "the candidates")
+
+
+def _same_shapes(value: Any, pattern: Any, what: str) -> None:
+    parts = [(value, pattern)] if isinstance(pattern, np.ndarray) else None
+    if parts is None:
+        _need(type(value) is type(pattern), what)
+        parts = list(zip(value, pattern, strict=True))
+    for part, like in parts:
+        _alike(part, like, what)
+        _need(part.shape == like.shape, what)
+
+
+def _alike(array: Any, pattern: Any, what: str) -> None:
+    _need(isinstance(array, np.ndarray) and array.dtype == pattern.dtype and array.ndim == pattern.ndim, what)
+
+
+def _need(condition: Any, what: str) -> None:
+    if not condition:
+        raise CheckpointError(f"its state is not that of a pass with these options ({what.lstrip('_')})")
