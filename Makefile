@@ -11,7 +11,7 @@ $(READY): pyproject.toml
 	touch $@
 
 demo: $(READY)
-	$(BIN)/onepass demo
+	$(BIN)/onepass demo --report demo.html --force
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2

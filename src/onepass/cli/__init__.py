@@ -25,6 +25,7 @@ COMMANDS = {
     "lab": "On-line learning of dichotomies, simulated beside its theory.",
     "reproduce": "Repeat the experiments of the cutoff-averaging paper: curves, certificates, tables.",
     "cluster": "Cluster the points of a file by k-means.",
+    "report": "Make one HTML page from a run or a model.",
     "help": "Explain formats, certificates, config files, exit codes, JSON, completion.",
 }
 

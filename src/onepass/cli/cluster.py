@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from onepass.cli import clustering, terminal
+from onepass.cli import clustering, pages, terminal
 from onepass.cli import reading as reader
 from onepass.cli.learning import Size, peak_memory
 from onepass.errors import DataError
@@ -51,6 +52,7 @@ def _range(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--labels", type=click.Path(path_type=Path), help="Write each point's cluster (.csv, .parquet, .npy).")
 @click.option("--centres", type=click.Path(path_type=Path), help="Write the centres (.csv, .parquet, .npy).")
 @click.option("--figure", type=click.Path(path_type=Path), help="Draw the clusters or the elbow (.png, .svg, .pdf).")
+@pages.option
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 @reader.options
 @terminal.talking
@@ -66,6 +68,7 @@ def command(
     labels: Path | None,
     centres: Path | None,
     figure: Path | None,
+    report: str | None,
     force: bool,
     reading: dict[str, Any],
     say: terminal.Say,
@@ -83,6 +86,7 @@ def command(
       onepass cluster points.parquet -k 20 --labels labels.csv --centres centres.csv --figure clusters.png
       onepass cluster points.csv --k-range 2:20 --figure elbow.svg
       onepass cluster 'big-*.csv.gz' -k 20 --stream --labels labels.parquet
+      onepass cluster points.csv -k 20 --report page.html
     """
     from onepass.cluster.gather import Plan
 
@@ -92,6 +96,7 @@ def command(
         raise click.UsageError("--labels and --centres go with -k: choose one k from the range first.")
     for path, kinds in ((labels, TABLES), (centres, TABLES), (figure, FIGURES)):
         _writable(path, kinds, force)
+    pages.check(report, force)
     again = bool(labels or exact)
     if stream and again and "-" in paths:
         raise click.UsageError("--labels and --exact read a stream twice, and stdin can be read only once: save it.")
@@ -110,7 +115,7 @@ def command(
         raise DataError("stdin can be read only once", remedy="save it, or raise --max-memory")
     if points.gathered.method == "mini-batch" and len(ks) > 1:
         raise DataError("--k-range: sparse rows of a stream are not kept to try several k", remedy="raise --max-memory")
-    job = _Job(paths, reading, points, say, parameters)
+    job = _Job(paths, reading, points, say, parameters, report)
     found = [job.cluster(k) for k in ks]
     counts = job.counts(found, labels, again)
     if k_range is not None:
@@ -118,14 +123,14 @@ def command(
             from onepass.report.cluster import draw_elbow
 
             draw_elbow(figure, ks, [float(one.inertias.sum()) for one in counts])
-        files = [str(figure)] if figure else []
+        files = [str(path) for path in (figure, report) if path]
         _tell_elbow(job, ks, found, counts, files)
     else:
         if centres:
             clustering.write_centres(centres, found[0].centres, points.names)
         if figure:
             _draw(figure, job, found[0])
-        files = [str(path) for path in (labels, centres, figure) if path]
+        files = [str(path) for path in (labels, centres, figure, report) if path]
         _tell(job, found[0], counts[0], files)
     if files:
         say.aside(f"Wrote {', '.join(files)}.")
@@ -142,8 +147,10 @@ class _Job:
         points: clustering.Points,
         say: terminal.Say,
         parameters: dict[str, Any],
+        report: str | None,
     ) -> None:
         self.paths, self.reading, self.points, self.say, self.parameters = paths, reading, points, say, parameters
+        self.report = report
         self.method = points.gathered.method
         self.exact = self.method is None  # whether sizes and inertias are counted, not estimated
         self.X: Any = None
@@ -192,6 +199,23 @@ class _Job:
             "parameters": self.parameters,
         }
 
+    def tell(self, result: dict[str, Any], text: Callable[[], str], shown: dict[str, Any]) -> None:
+        """The result, and its page if one was asked for; `shown` is what only the page needs."""
+        made = pages.made(data=pages.identity(*self.paths), options=self.parameters)
+        result |= {"report": self.report, "details": shown | made}
+        pages.write(result, self.report)
+        self.say.result(result, text)
+
+    def plane(self, result: Any) -> dict[str, Any]:
+        """Some points in the plane, where there are points that can be drawn."""
+        import scipy.sparse
+
+        from onepass.report.cluster import details
+
+        if self.X is None or scipy.sparse.issparse(self.X):
+            return {}
+        return details(self.X, result.labels, result.centres, self.points.names)
+
     def caveat(self) -> str:
         """What a reader of estimates must know."""
         if self.exact:
@@ -231,7 +255,7 @@ def _tell_elbow(job: _Job, ks: range, found: list[Any], counts: list[clustering.
     ]
     result = {"command": "cluster", "k_range": rows, **job.facts(), "files": files}
     table = _table(["k", "inertia", "of k before"], _falls(ks, inertias))
-    job.say.result(result, lambda: table if job.exact else f"{table}\n{job.caveat().strip()}")
+    job.tell(result, lambda: table if job.exact else f"{table}\n{job.caveat().strip()}", {})
 
 
 def _falls(ks: range, inertias: list[float]) -> list[tuple[str, ...]]:
@@ -275,7 +299,8 @@ def _tell(job: _Job, result: Any, count: clustering.Count, files: list[str]) -> 
             lines.append(str(quality))
         return "\n".join(lines)
 
-    job.say.result(told, text)
+    wanted = job.report or job.say.as_json or job.say.as_jsonl
+    job.tell(told, text, job.plane(result) if wanted else {})
 
 
 def _number(value: float) -> float | None:

@@ -8,8 +8,8 @@ import click
 import numpy as np
 
 from onepass.cli import learning as learner
+from onepass.cli import pages, terminal
 from onepass.cli import reading as reader
-from onepass.cli import terminal
 
 
 @click.command("compare", cls=terminal.Sectioned)
@@ -18,6 +18,8 @@ from onepass.cli import terminal
 @click.option(
     "--validation-fraction", type=float, default=0.1, show_default=True, help="Rows kept out, for validation."
 )
+@pages.option
+@click.option("--force", is_flag=True, help="Overwrite the page if it is there.")
 @learner.options
 @reader.options
 @terminal.talking
@@ -25,6 +27,8 @@ def command(
     paths: tuple[str, ...],
     tests: tuple[str, ...],
     validation_fraction: float,
+    report: str | None,
+    force: bool,
     learning: dict[str, Any],
     reading: dict[str, Any],
     say: terminal.Say,
@@ -38,8 +42,12 @@ def command(
     Examples:
       onepass compare data.svm
       onepass compare train.svm --test test.svm --learner margin --radius auto
+      onepass compare train.svm --test test.svm --report page.html
     """
-    run = learner.make(learning, penalised="average", validation_fraction=validation_fraction)
+    pages.check(report, force)
+    more = {"penalised": "average", "validation_fraction": validation_fraction}
+    shown = bool(report) or say.as_json or say.as_jsonl
+    run = pages.watched(learner.make(learning, **more), shown)
     with reader.opened(paths, reading) as stream:
         feeding = learner.feed(run, stream, reading["max_bad"], say)
     if feeding.interrupted:
@@ -48,8 +56,32 @@ def command(
     found = [_line(run, name, learning["delta"] / len(names)) for name in names]
     if tests:
         _test(run, found, tests, reading)
-    result = {"command": "compare", "rows": run.rows, "mistakes": run.mistakes, "delta": learning["delta"]}
-    say.result(result | {"conversions": found}, lambda: _table(found, learning["delta"], bool(tests)))
+    result: dict[str, Any] = {
+        "command": "compare",
+        "rows": run.rows,
+        "mistakes": run.mistakes,
+        "delta": learning["delta"],
+    }
+    result["conversions"] = found
+    if shown:
+        result |= _more(run, feeding, found) | {"report": report}
+        best = result["certificate"]["conversion"]
+        details = pages.of_pass(run, stream, reading, learning | more, best)
+        result["details"] = details | {"conversions": found}
+        pages.write(result, report)
+    say.result(result, lambda: _table(found, learning["delta"], bool(tests)))
+    if report is not None:
+        say.aside(f"wrote {report}")
+
+
+def _more(run: Any, feeding: learner.Feeding, found: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a page says of the pass; its headline is the best that is certified of a model, which δ/c each allows."""
+    lines = [line for line in found if "refused" not in line]
+    order = [(line["covers"] != "model" or not line["informative"], line["risk"] or 0.0) for line in lines]
+    best = lines[min(range(len(lines)), key=order.__getitem__)]
+    certificate = {name: value for name, value in best.items() if name in run.certificate().as_dict()}
+    known = {"rounds": run.rounds, "features": run.width, "classes": list(run.classes), "learner": repr(run.learner)}
+    return {**known, "skipped": feeding.stream.skipped, "certificate": certificate}
 
 
 def _line(run: Any, conversion: str, delta: float) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from onepass.cli import terminal
+from onepass.cli import pages, terminal
 
 FRESH = 50_000  # documents on which the true risk is measured
 PAIR = ("CCAT", "MCAT")
@@ -20,8 +20,12 @@ CONVERSIONS = ("cutoff", "average", "suffix", "last", "longest", "penalised", "v
 @click.option("--documents", default=100_000, show_default=True, help="Newswire documents to train on.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the newswire.")
 @click.option("--delta", default=0.05, show_default=True, help="All certificates together fail at most this often.")
+@pages.option
+@click.option("--force", is_flag=True, help="Overwrite the page if it is there.")
 @terminal.options
-def command(documents: int, seed: int, delta: float, as_json: bool, quiet: bool) -> None:
+def command(
+    documents: int, seed: int, delta: float, report: str | None, force: bool, as_json: bool, quiet: bool
+) -> None:
     """Learn from a newswire that is drawn on the spot, and compare what is certified with what is true.
 
     \b
@@ -29,17 +33,25 @@ def command(documents: int, seed: int, delta: float, as_json: bool, quiet: bool)
       onepass demo
       onepass demo --documents 20000 --seed 7
       onepass demo --json | python -m json.tool
+      onepass demo --report demo.html
     """
     if documents < 1 or not 0 < delta < 1:
         raise click.UsageError("--documents must be at least 1, and --delta between 0 and 1")
-    wire = newswire(documents, seed, delta, quiet)
+    pages.check(report, force)
+    perceptron, margin = passes()
+    perceptron = pages.watched(perceptron, report is not None)
+    wire = newswire(documents, seed, delta, quiet, runs=(perceptron, margin))
     hand = digits(delta)
+    if report is not None:
+        pages.write(_record(documents, perceptron, wire, hand), report)
     if as_json:
         terminal.print_json({"newswire": wire, "digits": hand})
         return
     show(f"Newswire: {documents:,} documents, {PAIR[0]} or {PAIR[1]}; true risk on {FRESH:,} fresh ones", wire, delta)
     show("Digits: 1,297 images of ten digits; true risk on the other 500", hand, delta)
     terminal.console().print(NEXT, markup=False)
+    if report is not None:
+        click.echo(f"\nReport: {report} (open it in a browser)")
 
 
 NEXT = """A certificate costs no hold-out set: it comes from the mistakes made on the way. In your own code:
@@ -51,15 +63,28 @@ NEXT = """A certificate costs no hold-out set: it comes from the mistakes made o
 Next: . .venv/bin/activate, then onepass --help; docs/certificates.md explains the words above."""
 
 
-def newswire(documents: int, seed: int, delta: float, quiet: bool, measured: int = FRESH) -> list[dict[str, Any]]:
+def passes() -> tuple[Any, Any]:
+    """A pass of the Perceptron and one of the margin-based Perceptron, from which every conversion can be had."""
+    from onepass.passes import Pass
+
+    watch: dict[str, Any] = {"conversion": "penalised", "penalised": "average", "validation_fraction": 0.1}
+    return Pass(classes=PAIR, **watch), Pass("margin", classes=PAIR, radius=16.0 * SCALE, **watch)
+
+
+def newswire(
+    documents: int,
+    seed: int,
+    delta: float,
+    quiet: bool,
+    measured: int = FRESH,
+    runs: tuple[Any, Any] | None = None,
+) -> list[dict[str, Any]]:
     """One line per learner and conversion."""
     from onepass.datasets import Newswire
-    from onepass.passes import Pass
 
     wire = Newswire(seed)
     start = time.perf_counter()
-    watch: dict[str, Any] = {"penalised": "average", "validation_fraction": 0.1}
-    perceptron, margin = Pass(classes=PAIR, **watch), Pass("margin", classes=PAIR, radius=16.0 * SCALE, **watch)
+    perceptron, margin = runs or passes()
     with terminal.progress("learning (the first time also compiling)", documents, quiet) as tick:
         done = 0
         for X, y in wire.stream(documents, PAIR):
@@ -74,6 +99,26 @@ def newswire(documents: int, seed: int, delta: float, quiet: bool, measured: int
     with terminal.progress("measuring the truth", None, quiet):
         scaled = SCALE * fresh[0], fresh[1]
         return lines("perceptron", perceptron, delta / 14, fresh) + lines("margin", margin, delta / 14, scaled)
+
+
+def _record(documents: int, history: Any, wire: list[dict[str, Any]], hand: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the page shows: the Perceptron on the newswire, and every line of both tables."""
+    from onepass.report import details
+
+    lines = [{"data": "newswire", **line} for line in wire] + [{"data": "digits", **line} for line in hand]
+    run, best = history.run, next(line for line in wire if line["conversion"] == "penalised")
+    found = details.of_pass(history.run, history.finish()) | {"conversions": lines}
+    found["weights"] = details.heaviest(run.model().weights, run.classes, "feature {}".format)
+    return {
+        "command": "demo",
+        "title": f"Newswire: {documents:,} documents, {PAIR[0]} or {PAIR[1]}",
+        **{name: getattr(run, name) for name in ("rows", "rounds", "mistakes")},
+        "features": run.width,
+        "classes": list(run.classes),
+        "learner": repr(run.learner),
+        "certificate": {name: best[name] for name in run.certificate().as_dict()},
+        "details": found | pages.made(),
+    }
 
 
 def digits(delta: float) -> list[dict[str, Any]]:
@@ -111,14 +156,10 @@ def lines(name: str, run: Any, delta: float, fresh: tuple[Any, Any]) -> list[dic
         found.append(
             {
                 "learner": name,
-                "conversion": conversion,
-                "loss": certificate.loss,
-                "covers": certificate.covers,
-                "risk": certificate.risk,
+                **certificate.as_dict(),
                 "informative": certificate.informative,
                 "true": true,
                 "test_error": wrong,
-                "k": certificate.k,
             }
         )
     return found

@@ -11,6 +11,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from onepass.cli import pages
 from onepass.cli.terminal import console, options, print_json, progress
 from onepass.errors import DataError
 
@@ -59,7 +60,8 @@ class NumberOr(click.ParamType):  # type: ignore[type-arg]  # not generic before
 @click.option("--seed", "random_state", type=int, default=0, show_default=True, help="randomized: seed of the draws.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Experts in the table.")
 @click.option("--figure", type=click.Path(dir_okay=False), help="Draw weights and regret (.png, .svg, .pdf).")
-@click.option("--force", is_flag=True, help="Overwrite the figure.")
+@pages.option
+@click.option("--force", is_flag=True, help="Overwrite the figure and the page.")
 @options
 def command(
     file: str | None,
@@ -69,6 +71,7 @@ def command(
     outcome: str,
     top: int,
     figure: str | None,
+    report: str | None,
     force: bool,
     as_json: bool,
     quiet: bool,
@@ -86,10 +89,12 @@ def command(
     onepass experts advice.csv
     onepass experts advice.csv --rule majority --beta 0.5 --figure weights.svg
     onepass experts advice.csv --rule share --switches 3 --json
+    onepass experts advice.csv --report page.html
     onepass experts --data train.svm --experts perceptron,margin,pa
     """
     if figure is not None:
         check_figure(figure, force)
+    pages.check(report, force)
     if (file is None) == (data is None):
         raise click.UsageError("either FILE or --data is needed")
     columns = read_columns(file, outcome) if file else learned_columns(str(data), learners.split(","), target)
@@ -105,10 +110,20 @@ def command(
 
         draw(run, figure, columns.names)
         result["figure"] = figure
+    record = {"command": "experts", "forecaster": repr(forecaster), **result}
+    if report is not None or as_json:
+        from onepass.report.experts import details
+
+        known = pages.identity(file or str(data))
+        made = pages.made(options=choice, data=known)
+        record |= {"report": report, "details": details(run, columns.names) | made}
+        pages.write(record, report)
     if as_json:
-        print_json({"forecaster": repr(forecaster), **result})
+        print_json(record)
     else:
         show(run, result)
+        if report is not None and not quiet:
+            click.echo(f"wrote {report}", err=True)
 
 
 def read_columns(file: str, outcome: str) -> Columns:

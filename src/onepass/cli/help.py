@@ -59,7 +59,8 @@ The command line wins over the environment, and that over the file. ONEPASS_CONF
   {"schema": 1, "event": "progress", "seconds": …, "rows": …, "rounds": …, "mistakes": …, "bytes": …, "risk": …}
   {"schema": 1, "event": "result", "command": "train", "rows": …, "certificate": {"risk": …, "delta": …, …}, …}
 
-Certificates have: risk, delta, covers, conversion, k, bound, loss, rounds, assumptions, withheld.""",
+Certificates have: risk, delta, covers, conversion, k, bound, loss, rounds, assumptions, withheld.
+Under "details" stands all that `onepass report` shows: history, cutoffs, survival, conversions, weights, versions.""",
     "completion": """\
 Completion of commands, options, learners and files:
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 from rich.table import Table
 
+from onepass.cli import pages
 from onepass.cli.terminal import console, options, print_json, progress
 
 EXPERIMENTS = {  # the name of each in onepass.lab.experiments, which is imported only when one is run
@@ -34,6 +35,7 @@ def command() -> None:
     onepass lab figure1
     onepass lab figure2 --replicas 8 --output figures --force
     onepass lab schedules --json
+    onepass lab figure1 --report page.html
     """
 
 
@@ -41,6 +43,7 @@ def run(name: str, replicas: int | None, alpha: float | None, output: str, force
     """Check where the files go, run the experiment, write them, and say what was found."""
     files = [Path(output) / f"{name}{suffix}" for suffix in SUFFIXES]
     check(Path(output), files, force)
+    pages.check(how["report"], force)
     from onepass.files import replacing
     from onepass.lab.experiments import EXPERIMENTS as FUNCTIONS
     from onepass.lab.experiments import How
@@ -57,9 +60,15 @@ def run(name: str, replicas: int | None, alpha: float | None, output: str, force
         draw(experiment, file)
     with replacing(files[2]) as table:
         table.write(experiment.table().encode())
+    result = {"command": "lab", "experiment": name, **experiment.settings, "findings": _findings(experiment)}
+    if how["report"] or how["as_json"]:
+        from onepass.report.lab import details
+
+        result |= {"report": how["report"], "details": details(experiment) | pages.made()}
+        pages.write(result, how["report"])
+        files += [Path(how["report"])] if how["report"] else []
     if how["as_json"]:
-        findings = [{**finding._asdict(), "holds": finding.holds} for finding in experiment.findings]
-        print_json({"experiment": name, **experiment.settings, "findings": findings, "files": [str(f) for f in files]})
+        print_json(result | {"files": [str(file) for file in files]})
         return
     rows = Table("", "measured", "expected", "", title=experiment.title, title_justify="left")
     for f in experiment.findings:
@@ -68,6 +77,10 @@ def run(name: str, replicas: int | None, alpha: float | None, output: str, force
     console().print(rows)
     if not how["quiet"]:
         click.echo(f"wrote {', '.join(map(str, files))}", err=True)
+
+
+def _findings(experiment: Any) -> list[dict[str, Any]]:
+    return [{**finding._asdict(), "holds": finding.holds} for finding in experiment.findings]
 
 
 def check(folder: Path, files: list[Path], force: bool) -> None:
@@ -90,6 +103,7 @@ def subcommand(name: str, text: str) -> click.Command:
     @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of all draws.")
     @click.option("--threads", type=click.IntRange(min=1), help="Threads; the result does not depend on them.")
     @click.option("-o", "--output", type=click.Path(), default=".", show_default=True, help="Folder for the files.")
+    @pages.option
     @click.option("--force", is_flag=True, help="Overwrite files.")
     @options
     def experiment(**chosen: Any) -> None:

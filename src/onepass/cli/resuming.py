@@ -181,6 +181,11 @@ class Keeper:
             raise CheckpointError(f"{self.path}: {error}") from None
 
     @property
+    def history(self) -> list[list[Any]]:
+        """What was seen of the run before it was stopped, if it was watched."""
+        return self.found.said.get("history", []) if self.found is not None else []
+
+    @property
     def finished(self) -> bool:
         """Whether the run that was to be resumed had ended."""
         return self.found is not None and self.found.state is None
@@ -239,7 +244,10 @@ class Keeper:
         start = time.perf_counter()
         try:
             self.sync()
-            checkpoint.save(self.path, run, self._position, self._said)
+            looks: dict[str, Any] = {
+                "history": getattr(run, "remember", list)()
+            }  # of a pass that is watched for its page
+            checkpoint.save(self.path, run, self._position, self._said | looks)
             self.written, self._rows, self._trouble = self.written + 1, run.rows, ""
         except OSError as error:
             self._warn(str(error.strerror or error))

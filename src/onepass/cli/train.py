@@ -8,8 +8,8 @@ from typing import Any, cast
 import click
 
 from onepass.cli import learning as learner
+from onepass.cli import pages, resuming, terminal
 from onepass.cli import reading as reader
-from onepass.cli import resuming, terminal
 from onepass.cli.startup import lighten_numba
 from onepass.errors import printable
 
@@ -17,7 +17,8 @@ from onepass.errors import printable
 @click.command("train", cls=terminal.Sectioned)
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @click.option("-o", "--output", type=click.Path(), help="Write the model here (safetensors).")
-@click.option("--force", is_flag=True, help="Overwrite OUTPUT if it is there.")
+@pages.option
+@click.option("--force", is_flag=True, help="Overwrite OUTPUT and the page if they are there.")
 @click.option(
     "--conversion",
     type=click.Choice(learner.CONVERSIONS),
@@ -36,6 +37,7 @@ from onepass.errors import printable
 def command(
     paths: tuple[str, ...],
     output: str | None,
+    report: str | None,
     force: bool,
     conversion: str,
     validation_fraction: float,
@@ -57,6 +59,7 @@ def command(
       onepass train data.svm
       onepass train data.svm.gz --conversion penalised --stop-at 0.05 -o model.safetensors
       onepass train mail.csv --target class --text-column text --conversion penalised
+      onepass train data.svm --report page.html
       onepass train big.svm.gz -o model.safetensors --checkpoint big.checkpoint --resume
       zcat part-*.gz | onepass train - --format svmlight --require-risk 0.1
 
@@ -69,6 +72,7 @@ def command(
     if show_code:
         click.echo(code(paths, output, learning | more, reader.said(reading)))
         return
+    pages.check(report, force)
     lighten_numba()
     from onepass.models import LinearModel
 
@@ -78,9 +82,12 @@ def command(
     kept.restore(run, reading)
     if kept.finished:
         result, text = kept.result(paths, output)
+        pages.write(result, report)
         say.result(result, lambda: text)
         _require(require_risk, result["risk"], say)
         return
+    shown = bool(report) or say.as_json or say.as_jsonl
+    run = pages.watched(run, shown, kept.history)
     with reader.opened(paths, reading, resumed=kept) as stream:
         say.aside(
             f"reading {printable(', '.join(stream.paths[:3]))} as {stream.format}, compression {stream.compression}"
@@ -93,7 +100,7 @@ def command(
     certificate = run.certificate()
     written = None
     if feeding.interrupted:
-        say.aside(f"interrupted after {run.rows:,} rows; no model was written")
+        say.aside(f"interrupted after {run.rows:,} rows; neither model nor page was written")
         if kept.how_to_go_on():
             say.aside(f"to go on: {kept.how_to_go_on()}")
     elif output is not None:
@@ -120,13 +127,17 @@ def command(
         "skipped_lines": [str(fault) for fault in stream.faults],
         "certificate": certificate.as_dict(),
         "output": written,
+        "report": None if feeding.interrupted else report,
     }
+    seconds = feeding.seconds
+    if shown:
+        result["details"] = pages.of_pass(run, stream, reading, learning | more)
+        pages.write(result, result["report"])
     if feeding.interrupted:
         result["resume"] = kept.how_to_go_on()
     else:
         kept.finish(run, result, _summary(result, certificate))
     say.result(result, lambda: _summary(result, certificate))
-    seconds = feeding.seconds
     rate = (stream.consumed - feeding.begun) / 1e6 / seconds
     say.aside(
         f"{seconds:.2f} s, {rate:.0f} MB/s, {run.rows / seconds:,.0f} rows/s, {learner.peak_memory():.0f} MB at most"
@@ -153,8 +164,7 @@ def _summary(result: dict[str, Any], certificate: Any) -> str:
     if result["stopped"]:
         lines.append("stopped: the certified risk has reached --stop-at")
     lines.append(str(certificate))
-    if result["output"]:
-        lines.append(f"wrote {result['output']}")
+    lines += [f"wrote {result[name]}" for name in ("output", "report") if result[name]]
     return "\n".join(lines)
 
 

@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from onepass.report.charts import clipped
+from onepass.report.origin import origin
+from onepass.report.page import Figure, Page, Section, Table, Text
 from onepass.report.style import COLOURS, figure
+from onepass.report.svg import INK, PAPER, drawing, thousands
 
 SHOWN = 20_000  # points drawn at most: more only makes the file heavy
+FEWER = 1500  # on a page, where each is an element
+MARKERS = "osD^v<>P"
 
 
 def draw_clusters(
@@ -68,3 +74,110 @@ def plane(
     axes = vectors[:, ::-1][:, :2]
     kept = f" ({values[-2:].sum() / values.sum():.0%} of the variance shown)" if values.sum() > 0 else ""
     return (X - mean) @ axes, (centres - mean) @ axes, ("first principal axis", "second principal axis"), kept
+
+
+def details(
+    X: npt.NDArray[Any], labels: npt.NDArray[Any], centres: npt.NDArray[Any], names: Sequence[str]
+) -> dict[str, Any]:
+    """Some of the points in the plane as plain values, for a page."""
+    shown = np.linspace(0, len(X) - 1, min(len(X), FEWER)).astype(np.int64)
+    points, middles, axes, kept = plane(X[shown].astype(np.float64), centres.astype(np.float64), list(names))
+    if len(X) > FEWER:
+        kept = f"{kept} ({FEWER:,} of {len(X):,} points shown)"
+    return {
+        "plane": {
+            "points": {"x": _five(points[:, 0]), "y": _five(points[:, 1]), "label": labels[shown].tolist()},
+            "centres": {"x": _five(middles[:, 0]), "y": _five(middles[:, 1])},
+            "axes": list(axes),
+            "kept": kept,
+        }
+    }
+
+
+def _five(values: npt.NDArray[Any]) -> list[float]:
+    """Numbers to five digits: a picture needs no more."""
+    return [float(f"{value:.5g}") for value in values]
+
+
+def page(record: dict[str, Any]) -> Page:
+    """The page of what `cluster` found: of one k, or of a range of them."""
+    more = record.get("details", {})
+    if "k_range" in record:
+        tried = record["k_range"]
+        title = f"{record['n_samples']:,} points, {tried[0]['n_clusters']} to {tried[-1]['n_clusters']} clusters"
+        number, meaning = f"{len(tried)}", "numbers of clusters were tried; the inertia of each is below."
+        return Page("cluster", title, number, meaning, (), [Section("The elbow", [_elbow(tried)]), origin(more)])
+    figures = []
+    if more.get("plane", {}).get("points", {}).get("x"):
+        figures.append(_plane(more["plane"], record["n_clusters"]))
+    if record.get("history"):
+        figures.append(_inertia(record["history"]))
+    total = max(1, sum(record["sizes"]))
+    rows = [
+        [str(c), f"{size:,}", f"{100 * size / total:.1f} %", _number(part, 1, ".6g"), _number(part, size, ".4g")]
+        for c, (size, part) in enumerate(zip(record["sizes"], record["inertias"], strict=False))
+    ]
+    columns = ["cluster", "points", "share", "inertia", "inertia a point"]
+    sections = [
+        Section("In pictures", figures or [Text("This file has no picture: run cluster with --report.")]),
+        Section("Clusters", [Table("Every cluster", columns, rows, frozenset(columns))]),
+        Section("How far from the best possible", [Text(_quality(record))]),
+        origin(more),
+    ]
+    facts = [
+        ("points", f"{record['n_samples']:,}"),
+        ("columns", f"{record.get('n_features', 0):,}"),
+        ("iterations", f"{record['n_iter']:,}"),
+    ]
+    title = f"{record['n_samples']:,} points, {record['n_clusters']:,} clusters"
+    meaning = "is the inertia: the sum of squared distances from every point to its cluster's centre."
+    return Page("cluster", title, _number(record["inertia"], 1, ".6g"), meaning, facts, sections)
+
+
+def _number(value: float | None, points: int, form: str) -> str:
+    """A number for so many points, or a dash: of a stream whose rows are gone no inertia is known."""
+    return "–" if value is None else f"{value / max(points, 1):{form}}"
+
+
+def _quality(record: dict[str, Any]) -> str:
+    if record.get("quality"):
+        return str(record["quality"]["statement"])
+    return "Nothing is proved here: the theorem speaks of plain k-means++ seedings (and local-search++) alone."
+
+
+def _plane(plane: dict[str, Any], k: int) -> Figure:
+    points, centres = plane["points"], plane["centres"]
+    x, y, labels = (np.array(points[name]) for name in ("x", "y", "label"))
+    said = f"{k} clusters{plane['kept']}. Colours and marks repeat after eight clusters; crosses are centres."
+    with drawing("f1", "The points and their centres", said, size=(5.0, 4.0)) as shown:
+        for c in np.unique(labels):
+            place, marker = int(c) % len(COLOURS), MARKERS[int(c) % len(MARKERS)]
+            shown.axes.plot(x[labels == c], y[labels == c], marker, color=COLOURS[place], markersize=2.2, mew=0)
+        shown.axes.plot(centres["x"], centres["y"], "X", color=PAPER, markeredgecolor=INK, markersize=8)
+        for axis in (shown.axes.xaxis, shown.axes.yaxis):
+            thousands(axis)
+        shown.axes.set(**dict(zip(("xlabel", "ylabel"), map(clipped, plane["axes"]), strict=False)))
+    return Figure("The points and their centres", said, shown.markup)
+
+
+def _inertia(history: Sequence[float]) -> Figure:
+    said = f"{len(history)} iterations, from {history[0]:.6g} to {history[-1]:.6g}."
+    with drawing("f2", "Inertia by iteration", said, size=(5.0, 4.0)) as shown:
+        shown.axes.plot(range(1, len(history) + 1), history, marker="o", markersize=3)
+        shown.axes.set(xlabel="iteration", ylabel="inertia")
+        thousands(shown.axes.yaxis)
+    rows = [[f"{i + 1}", f"{value:.6g}"] for i, value in enumerate(history)]
+    columns = ["iteration", "inertia"]
+    return Figure("Inertia by iteration", said, shown.markup, Table("Inertia", columns, rows, frozenset(columns)))
+
+
+def _elbow(tried: Sequence[dict[str, Any]]) -> Figure:
+    said = "Where the curve bends, more clusters stop paying."
+    with drawing("f1", "Inertia for every k", said) as shown:
+        shown.axes.plot([line["n_clusters"] for line in tried], [line["inertia"] for line in tried], marker="o")
+        shown.axes.set(xlabel="number of clusters k", ylabel="inertia")
+        shown.axes.set_ylim(bottom=0)
+        thousands(shown.axes.yaxis)
+    columns = ["k", "inertia", "iterations"]
+    rows = [[f"{line['n_clusters']}", f"{line['inertia']:.6g}", f"{line['n_iter']}"] for line in tried]
+    return Figure("Inertia for every k", said, shown.markup, Table("The elbow", columns, rows, frozenset(columns)))

@@ -43,13 +43,28 @@ def figure(
 
 
 def _canvas(rows: int, columns: int, size: tuple[float, float], heights: Sequence[float] | None) -> tuple[Figure, Any]:
+    matplotlib = needing_matplotlib()
+    matplotlib.rcParams.update(settings())
+    # no pyplot: no global state, no display
+    canvas = matplotlib.figure.Figure(figsize=size, dpi=120, layout="constrained")
+    return canvas, canvas.subplots(rows, columns, height_ratios=heights)
+
+
+def needing_matplotlib() -> Any:
+    """matplotlib with its figures, or an error that says how to get it."""
     try:
         import matplotlib
-        from cycler import cycler
-        from matplotlib.figure import Figure
+        import matplotlib.figure
     except ImportError as error:
         raise ImportError("figures need matplotlib: pip install 'onepass[report]'") from error
-    settings = {
+    return matplotlib
+
+
+def settings() -> dict[str, Any]:
+    """What all figures have in common."""
+    from cycler import cycler
+
+    return {
         "axes.prop_cycle": cycler(color=COLOURS),
         "axes.spines.top": False,
         "axes.spines.right": False,
@@ -58,6 +73,3 @@ def _canvas(rows: int, columns: int, size: tuple[float, float], heights: Sequenc
         "legend.frameon": False,
         "svg.hashsalt": "onepass",
     }
-    matplotlib.rcParams.update(settings)
-    canvas = Figure(figsize=size, dpi=120, layout="constrained")  # no pyplot: no global state, no display
-    return canvas, canvas.subplots(rows, columns, height_ratios=heights)

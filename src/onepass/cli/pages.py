@@ -1,0 +1,135 @@
+"""The option --report of every command that has something to show, and what its page needs from the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from onepass import __version__
+
+if TYPE_CHECKING:
+    from onepass.history import History
+    from onepass.io import Stream
+    from onepass.passes import Pass
+
+option = click.option("--report", metavar="FILE", help="Write a page about this run here (one HTML file).")
+
+
+def check(path: str | None, force: bool, name: str = "--report") -> None:
+    """Say before the run, not after it, why the page could not be written."""
+    if path is None:
+        return
+    if path == "-":
+        raise click.UsageError(f"{name} - is not supported: print --json, and pipe it to onepass report - -o -")
+    from importlib.util import find_spec
+
+    missing = [module for module in ("jinja2", "matplotlib") if find_spec(module) is None]
+    if missing:
+        raise click.UsageError(f"{name} needs {' and '.join(missing)}: pip install 'onepass[report]'")
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+        raise click.UsageError(f"{name}: the folder {folder} is not there or cannot be written to")
+    if os.path.isdir(path):
+        raise click.UsageError(f"{name}: {path} is a folder")
+    if os.path.exists(path) and not force:
+        raise click.UsageError(f"{name}: {path} is there already; --force overwrites it")
+
+
+def write(record: dict[str, Any], path: str | None) -> None:
+    """Write the page of this result, if one was asked for."""
+    if path is None:
+        return
+    from onepass.report.page import write as write_page
+    from onepass.report.records import page_of
+
+    write_page(page_of(record, path), path)
+
+
+def watched(run: Pass, wanted: bool, before: Sequence[Sequence[Any]] = ()) -> Any:
+    """The pass, watched while it is fed if somebody will look at its history; `before` is what an earlier run saw."""
+    if not wanted:
+        return run
+    from onepass.history import History
+
+    history = History(run)
+    history.recall(before)
+    return history
+
+
+def made(**more: Any) -> dict[str, Any]:
+    """How the result came about: the command, what computed it, and more that the caller knows."""
+    import platform
+    from importlib.metadata import version
+
+    numbers = {name: version(name) for name in ("numpy", "scipy", "numba")}
+    versions = {"onepass": __version__, "python": platform.python_version(), **numbers}
+    return {"command": command_line(click.get_current_context()), **more, "versions": versions}
+
+
+# options that say where a result goes or how it is told, not what it is
+ASIDE = (
+    *("report", "force", "output", "figure", "labels", "centres", "as_json", "as_jsonl", "quiet", "verbose"),
+    *("log_every", "print_config", "threads", "checkpoint", "checkpoint_every", "resume", "require_risk"),
+)
+
+
+def command_line(context: click.Context) -> str:
+    """The command that gives this result again: its files, and every option that is not at its default, wherever it
+    was set (command line, environment or file)."""
+    import shlex
+
+    words = context.command_path.split()
+    arguments = list[str]()
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        if parameter.name in ASIDE or value is None or value == _default(parameter, context):
+            continue
+        values = list(value) if isinstance(value, tuple) else [value]
+        if isinstance(parameter, click.Argument):
+            arguments += map(str, values)
+            continue
+        name = max(parameter.opts, key=len)
+        if isinstance(value, bool):
+            words.append(name if value else parameter.secondary_opts[0])
+            continue
+        for one in values:
+            words += [name, f"{one[0]}:{one[-1]}" if isinstance(one, range) else str(one)]
+    return shlex.join([*words, *arguments])
+
+
+def _default(parameter: click.Parameter, context: click.Context) -> Any:
+    try:
+        return parameter.type_cast_value(context, parameter.default)
+    except click.BadParameter:
+        return None
+
+
+def identity(*paths: str) -> list[dict[str, Any]]:
+    """What tells these files from others, as far as they are plain files."""
+    from onepass.io.sources import expand, identify
+
+    found = [identify(path) for path in expand(paths)]
+    return [{"path": known.path, "size": known.size, "ends": known.ends} for known in found if known is not None]
+
+
+def of_pass(
+    history: History,
+    stream: Stream,
+    reading: dict[str, Any],
+    options: dict[str, Any],
+    conversion: str | None = None,
+) -> dict[str, Any]:
+    """All that a page shows of a pass over files; the weights are those of `conversion`."""
+    from onepass.cli import reading as reader
+    from onepass.report import details
+
+    run = history.run
+    found = details.of_pass(run, history.finish())
+    if run.rounds:
+        names = reader.remember(reading, stream)
+        weights: Any = run.model(conversion)
+        found["weights"] = details.heaviest(weights.weights, run.classes, details.feature_names(names))
+    return found | made(data=identity(*stream.paths), options=options | reader.said(reading), notes=list(stream.notes))

@@ -1,0 +1,212 @@
+"""The page of a pass: of `train`, `compare` and `demo`, or of a model file alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from onepass.certificates import Certificate, round_up
+from onepass.report import charts
+from onepass.report.charts import label_text
+from onepass.report.origin import origin
+from onepass.report.page import Figure, Half, Page, Points, Section, Table, Text, Warn
+
+MEASURES = {"true": "true", "test_error": "test error", "test_hinge": "test hinge"}
+
+
+def page(record: dict[str, Any]) -> Page:
+    """The page of what `train`, `compare` or `demo` found."""
+    details = record.get("details", {})
+    certificate = _certificate(record["certificate"])
+    sections = [_certified(record, certificate, details)]
+    if "history" not in details:
+        sections.append(Section("Curves", [Text(_NO_CURVES)]))
+    else:
+        sections.append(_on_the_way(details, details.get("watched", record["certificate"])))
+    if details.get("conversions"):
+        sections.append(_conversions(details["conversions"], certificate, record["command"]))
+    if details.get("weights"):
+        sections.append(_weights(details["weights"], certificate.conversion, len(record["classes"]) > 2))
+    sections.append(origin(details))
+    number, meaning = _headline(certificate)
+    if "delta" in record and details.get("conversions"):
+        several = sum("refused" not in line for line in details["conversions"])
+        meaning += (
+            f" All {several} certificates below hold together with probability {100 * (1 - record['delta']):g} %."
+        )
+    return Page(record["command"], _title(record, details), number, meaning, _facts(record), sections)
+
+
+def _certificate(plain: dict[str, Any]) -> Certificate:
+    return Certificate.from_dict({name: plain[name] for name in Certificate.__dataclass_fields__})
+
+
+_NO_CURVES = (
+    "The curves over rounds and cutoffs are not in this file: a model holds what is needed to predict, not how it came "
+    "about. Train with --report page.html, or hand over what --json or --jsonl printed."
+)
+
+
+def _title(record: dict[str, Any], details: dict[str, Any]) -> str:
+    files = [known["path"] for known in details.get("data", ()) if known.get("path")]
+    if record.get("title"):
+        return str(record["title"])
+    learner = record["learner"].partition("(")[0]
+    if not files:
+        return f"{learner} on {record['rows']:,} rows"
+    rest = f" and {len(files) - 2} more" if len(files) > 2 else ""
+    return f"{learner} on {', '.join(files[:2])}{rest}"
+
+
+def _headline(certificate: Certificate) -> tuple[str, str]:
+    if certificate.withheld is not None:
+        return "no certificate", certificate.withheld
+    if not certificate.informative:
+        return "nothing yet", str(certificate)
+    return f"≤ {round_up(certificate.risk)}", str(certificate).partition(" Assumed: ")[0]
+
+
+def _facts(record: dict[str, Any]) -> list[tuple[str, str]]:
+    rounds, mistakes = record["rounds"], record["mistakes"]
+    labels = [label_text(label) for label in record["classes"]]
+    shown = ", ".join(labels[:6]) + (f", … ({len(labels)})" if len(labels) > 6 else "")
+    facts = [("rows read", f"{record['rows']:,}"), ("rounds", f"{rounds:,}")]
+    facts.append(("mistakes on the way", f"{mistakes:,} ({100 * mistakes / max(rounds, 1):.2f} %)"))
+    if record.get("features") is not None:
+        facts.append(("features", f"{record['features']:,}"))
+    facts += [("labels", shown), ("learner", record["learner"])]
+    if record.get("skipped"):
+        facts.append(("bad lines left out", f"{record['skipped']:,}"))
+    return facts
+
+
+def _certified(record: dict[str, Any], certificate: Certificate, details: dict[str, Any]) -> Section:
+    blocks: list[Any] = []
+    if certificate.withheld is not None:
+        blocks.append(Warn(f"No certificate: {certificate.withheld}."))
+        blocks.append(Text("Something that a certificate assumes is known to be false here, so none is given."))
+    else:
+        blocks.append(Text("What is assumed, and cannot be seen from the data alone:"))
+        blocks.append(Points([f"{text[0].upper()}{text[1:]}." for text in certificate.assumptions if text]))
+    if record.get("skipped"):
+        blocks.append(Warn(f"{record['skipped']:,} bad lines were left out."))
+    if record.get("stopped"):
+        blocks.append(Text("The run stopped as soon as the certified risk had reached --stop-at, which is allowed."))
+    C, L = certificate.loss_bound, certificate.empirical
+    facts = [
+        ["certified risk", "withheld" if math.isnan(certificate.risk) else round_up(certificate.risk)],
+        ["fails with probability at most (delta)", f"{certificate.delta:.6g}"],
+        ["loss", f"{charts.LOSSES.get(certificate.loss, certificate.loss)}, at most {C:.6g}"],
+        ["speaks of", _SUBJECTS[certificate.covers]],
+        ["theorem", certificate.bound],
+        ["conversion", certificate.conversion + ("" if certificate.k is None else f", {_chosen(certificate)}")],
+        ["average loss in the rounds counted", "–" if math.isnan(L) else f"{L:.6g}"],
+        ["rounds counted", f"{certificate.counted:,} of {certificate.rounds:,}"],
+    ]
+    if certificate.covers == "members" and certificate.withheld is None:
+        blocks.append(Text(_MEMBERS))
+    notes = [str(note) for note in details.get("notes", ())]
+    if notes:
+        blocks += [Text("Noticed while reading:"), Points(notes)]
+    table = Table("The certificate, piece by piece", ["what", "value"], facts)
+    return Section("What is certified, and what is assumed", [Half(blocks), Half([table])])
+
+
+_MEMBERS = (
+    "In 0-1 loss this speaks of the hypotheses that the model averages, not of the averaged vector that predicts: "
+    "their weighted vote errs at most twice as often. The conversion penalised certifies the vector itself."
+)
+
+
+_SUBJECTS = {"model": "this model", "members": "the ensemble's members, on average"}
+
+
+def _chosen(certificate: Certificate) -> str:
+    k = certificate.k or 0
+    return {
+        "cutoff": f"k = {k:,}",
+        "suffix": f"from round {k:,}",
+        "penalised": f"frozen at round {2 ** min(k, 63):,}",
+        "validation": f"frozen at round {2 ** min(k, 63):,}",
+    }.get(certificate.conversion, f"hypothesis {k:,}")
+
+
+def _on_the_way(details: dict[str, Any], watched: dict[str, Any]) -> Section:
+    figures = []
+    if details["history"]["rounds"]:
+        figures.append(charts.over_rounds("f1", details["history"], watched))
+    if details.get("cutoffs", {}).get("k"):
+        figures.append(charts.against_k("f2", details["cutoffs"], watched))
+    if details.get("survival", {}).get("up_to"):
+        figures.append(charts.survival_times("f3", details["survival"]))
+    if details.get("conversions"):
+        figures += _measured(details["conversions"])
+    return Section("In pictures", figures)
+
+
+def _conversions(lines: Sequence[dict[str, Any]], certificate: Certificate, command: str) -> Section:
+    blocks: list[Any] = [Text("One pass serves every conversion of its hypotheses into a model.")]
+    for data in dict.fromkeys(line.get("data") for line in lines):
+        group = [line for line in lines if line.get("data") == data]
+        blocks.append(_conversion_table(group, "" if data is None else f"{data}: ", command, certificate.conversion))
+    return Section("Conversions", blocks)
+
+
+def _conversion_table(lines: Sequence[dict[str, Any]], name: str, command: str, own: str) -> Table:
+    """Certificates that are claimed together: what they fail by together is the sum of their deltas."""
+    extra = ["learner"] if any("learner" in line for line in lines) else []
+    measures = [measure for measure in MEASURES if any(line.get(measure) is not None for line in lines)]
+    columns = [*extra, "conversion", "certified", "of", "chosen", "rounds counted", *(MEASURES[m] for m in measures)]
+    rows, marked, told = [], set(), []
+    for i, line in enumerate(lines):
+        before = [str(line.get(column, "")) for column in extra]
+        after = ["–" if line.get(measure) is None else f"{line[measure]:.4f}" for measure in measures]
+        if "refused" in line:
+            rows.append([*before, line["conversion"], "refused", line["refused"], "", "", *after])
+            continue
+        found = _certificate(line)
+        risk = "withheld" if found.withheld else round_up(found.risk) if found.informative else "nothing yet"
+        of = f"{'0-1' if found.loss == 'zero_one' else found.loss}, {found.covers}"
+        chosen = "–" if found.k is None else _chosen(found)
+        rows.append([*before, found.conversion, risk, of, chosen, f"{found.counted:,}", *after])
+        told.append(found)
+        if command == "train" and found.conversion == own:
+            marked.add(i)
+    together = f"{100 * (1 - sum(found.delta for found in told)):.6g} %"
+    caption = f"{name}each at its share of delta, so that all {len(told)} hold together with probability {together}"
+    return Table(caption[0].upper() + caption[1:], columns, rows, _numbers(measures), frozenset(marked))
+
+
+def _numbers(measures: Sequence[str]) -> frozenset[str]:
+    return frozenset(["certified", "rounds counted", *(MEASURES[name] for name in measures)])
+
+
+def _measured(lines: Sequence[dict[str, Any]]) -> list[Figure]:
+    """Every conversion: what is certified, above what was measured of the same thing, or else the loss it rests on."""
+    told = [line for line in lines if "refused" not in line and line["risk"] is not None]
+    shown = [line for line in told if line.get("data") == told[0].get("data")]
+    for measure, words in (("true", "true risk"), ("test_hinge", "test hinge loss"), ("test_error", "test error")):
+        same = [line for line in shown if line.get(measure) is not None]
+        if same:
+            return [charts.certified_and_measured("f4", same, measure, words)]
+    same = [line for line in shown if line["empirical"] is not None]
+    return [charts.certified_and_measured("f4", same, "empirical", "average loss counted")] if same else []
+
+
+def _weights(weights: dict[str, Any], conversion: str, several: bool) -> Section:
+    features = weights["features"]
+    if not features:
+        return Section("Heaviest weights", [Text("All weights are zero.")])
+    if several:  # a negative weight speaks against its class, and for none of the others
+        features = [
+            {**f, "towards": f"{'not ' if f['weight'] < 0 else ''}{label_text(f['towards'])}"} for f in features
+        ]
+    rows = [[f["name"], f"{f['weight']:.6g}", label_text(f["towards"])] for f in features]
+    intercept = ", ".join(f"{value:.6g}" for value in weights["intercept"])
+    caption = (
+        f"The model by {conversion}: {len(features)} of {weights['non_zero']:,} weights that are not zero; "
+        f"intercept {intercept}"
+    )
+    table = Table(caption, ["feature", "weight", "towards"], rows, frozenset({"weight"}))
+    return Section("Heaviest weights", [charts.heaviest("f5", features), Half([table])])

@@ -1,0 +1,142 @@
+"""The history of a pass: true at every look, the same however the stream is cut, and without a trace in the result."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from onepass.history import History
+from onepass.passes import Pass
+from onepass.report import details
+from strategies import dyadic
+
+X, Y = dyadic(3, 700, 6, noise=0.1)
+KINDS = {
+    "cutoff": {},
+    "average": {"conversion": "average"},
+    "last": {"conversion": "last"},
+    "longest": {"conversion": "longest"},
+    "suffix": {"conversion": "suffix"},
+    "all cutoffs": {"cutoffs": "all"},
+    "penalised": {"conversion": "penalised", "penalised": "average"},
+    "validation": {"conversion": "validation", "validation_fraction": 0.25},
+    "hinge": {"learner": "margin", "radius": 2.0},
+    "dekel2008": {"bound": "dekel2008", "horizon": 700},
+    "compacted": {"max_trace_memory": 6000},
+    "stopping": {"stop_at": 0.5},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_look_is_what_a_pass_over_those_rows_alone_says(kind):
+    history = History(Pass(**KINDS[kind]))
+    history.feed(X, Y)
+    points = history.finish()
+    assert len(points) > 5
+    for at in points[::3] + points[-1:]:
+        run = Pass(**KINDS[kind])
+        run.feed(X[: at.rows], Y[: at.rows])
+        own = run.certificate()
+        assert (at.rows, at.rounds, at.mistakes) == (run.rows, run.rounds, run.mistakes)
+        assert (at.risk, at.k) == (own.risk, own.k)
+        assert at.loss == pytest.approx(run.certificate("average").empirical, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_watching_changes_no_bit_and_cutting_changes_no_look(kind):
+    plain, whole, cut = Pass(**KINDS[kind]), History(Pass(**KINDS[kind])), History(Pass(**KINDS[kind]))
+    plain.feed(X, Y)
+    whole.feed(X, Y)
+    for start in range(0, len(Y), 37):
+        if not cut.run.stopped:
+            cut.feed(X[start : start + 37], Y[start : start + 37])
+    assert whole.finish() == cut.finish()
+    for run in (whole.run, cut.run):
+        assert run.rows == plain.rows
+        assert run.certificate() == plain.certificate()
+        assert run.model().weights.tobytes() == plain.model().weights.tobytes()
+
+
+def test_looks_are_log_spaced_and_asking_early_is_the_same():
+    early, late = History(Pass()), History(Pass())
+    for start in range(0, 700, 50):
+        early.feed(X[start : start + 50], Y[start : start + 50])
+        assert early.points == sorted(early.points)
+        late.feed(X[start : start + 50], Y[start : start + 50])
+    assert early.finish() == late.finish()
+    rows = [at.rows for at in late.points]
+    assert rows[:6] == [16, 20, 24, 28, 32, 40]
+    assert rows[-1] == 700
+    assert all(b / a <= 1.25 + 1e-9 for a, b in itertools.pairwise(rows))
+
+
+def test_rows_that_only_tell_the_radius_are_no_look():
+    history = History(Pass("margin", radius="auto"))
+    history.feed(np.tile(X, (2, 1)), np.tile(Y, 2))
+    points = history.finish()
+    assert points[0].rows > 1000
+    assert points[0].rounds == points[0].rows - 1000
+
+
+# --- details ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("memory", [1 << 20, 6000])
+def test_survival_is_the_histogram_of_the_hypotheses(memory):
+    run = Pass(max_trace_memory=memory)
+    run.feed(X, Y)
+    assert run.trace().compacted == (memory == 6000)
+    kept = Pass()
+    kept.feed(X, Y)
+    lives = kept.trace().survival
+    lives = lives[lives > 0]
+    found = details.survival(run.trace())
+    for end, hypotheses, rounds in zip(found["up_to"], found["hypotheses"], found["rounds"], strict=True):
+        inside = lives[(lives > end // 2) & (lives <= end)]
+        assert (hypotheses, rounds) == (len(inside), inside.sum())
+    assert sum(found["rounds"]) == 700
+
+
+@pytest.mark.parametrize(("bound", "loss"), [("betting", None), ("dekel2008", None), ("betting", "zero_one")])
+def test_the_least_of_the_curve_over_k_is_the_certificate(bound, loss):
+    run = Pass("margin", radius=2.0, bound=bound, loss=loss, delta=0.1)
+    run.feed(X, Y)
+    curve, own = details.cutoffs(run.trace(), 0.1, loss), run.certificate()
+    at = min(range(len(curve["k"])), key=lambda i: (curve[bound][i], curve["k"][i]))
+    assert (curve["k"][at], curve["counted"][at]) == (own.k, own.counted)
+    assert curve[bound][at] == pytest.approx(own.risk, rel=1e-9)
+    assert curve["loss"][at] == pytest.approx(own.empirical, rel=1e-12)
+
+
+def test_conversions_share_delta_and_leave_out_what_cannot_be_had():
+    run = Pass(delta=0.1, penalised="average")
+    run.feed(X, Y)
+    lines = details.conversions(run)
+    assert {line["conversion"] for line in lines} == {"cutoff", "average", "last", "longest", "suffix", "penalised"}
+    assert sum(line["delta"] for line in lines) == pytest.approx(0.1)
+    compacted = Pass(delta=0.1, max_trace_memory=6000)
+    compacted.feed(X, Y)
+    assert "suffix" not in {line["conversion"] for line in details.conversions(compacted)}
+
+
+def test_heaviest_weights_are_the_heaviest():
+    weights = np.random.default_rng(0).normal(size=(101, 3))
+    weights[40] = 0.0
+    found = details.heaviest(weights, ("a", "b", "c"), str)
+    sizes = np.abs(weights[1:]).max(axis=1)
+    order = np.argsort(-sizes, kind="stable")[: details.HEAVIEST]
+    assert [feature["name"] for feature in found["features"]] == [str(f) for f in order]
+    assert [abs(feature["weight"]) for feature in found["features"]] == sizes[order].tolist()
+    first = found["features"][0]
+    assert weights[1 + order[0], "abc".index(first["towards"])] == first["weight"]
+    assert (found["non_zero"], found["intercept"]) == (99, weights[0].tolist())
+
+
+def test_names_are_those_of_the_columns():
+    table = {"format": "csv", "columns": ["a", "city", "b"], "categorical": ["city"], "missing": "indicator"}
+    name = details.feature_names(table)
+    assert [name(i) for i in range(5)] == ["a", "b", "a missing", "b missing", "hashed 0"]
+    assert details.feature_names({"format": "csv", "columns": ["t"], "text_column": "t"})(7) == "hashed 7"
+    assert details.feature_names({"format": "csv", "columns": ["a"], "categorical": ["3"]})(0) == "feature 0"
+    assert details.feature_names({"format": "svmlight", "zero_based": True})(0) == "feature 0"
+    assert details.feature_names({})(3) == "feature 3"
