@@ -418,6 +418,16 @@ def test_a_column_name_that_is_not_text_is_damage(tmp_path, kind):
     fails("damaged or cut short", path)
 
 
+def test_a_footer_that_promises_too_few_rows_is_an_error(tmp_path):
+    """Found by fuzzing: rows where none are promised."""
+    path = tmp_path / "d.parquet"
+    parquet.write_table(FRAME, path)
+    data, rows = path.read_bytes(), b"\x16\x06\x19"  # three rows, then the list of row groups
+    assert data.count(rows) == 1
+    path.write_bytes(data.replace(rows, b"\x16\x00\x19"))
+    fails("3 rows, but its footer promises 0", path)
+
+
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
 def test_an_arrow_stream_that_is_cut_is_an_error_even_between_messages(tmp_path, compress):  # 28
     path = tmp_path / "d.arrows"

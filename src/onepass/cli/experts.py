@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -127,31 +126,28 @@ def command(
 
 
 def read_columns(file: str, outcome: str) -> Columns:
-    """The table in `file`. (The one place that knows about CSV.)"""
+    """The CSV in `file`: an empty cell is an expert who sleeps."""
     import numpy as np
-    import pyarrow as pa
-    import pyarrow.csv as csv
+
+    from onepass.io import open_stream
 
     try:
-        table = csv.read_csv(sys.stdin.buffer if file == "-" else file)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise DataError(f"{file}: {error}") from error
-    names = [name for name in table.column_names if name != outcome]
-    if len(names) != table.num_columns - 1 or not names:
-        listed = ", ".join(table.column_names[:12])
-        raise DataError(
-            f"{file}: one column {outcome!r} and at least one more are needed; name it by --outcome ({listed})"
-        )
-    if len(set(names)) != len(names):
-        raise DataError(f"{file}: two columns have the same name")
-    if not table.num_rows:
-        raise DataError(f"{file}: no rounds, only a header")
-    for field in table.schema:
-        if not (pa.types.is_integer(field.type) or pa.types.is_floating(field.type) or pa.types.is_null(field.type)):
-            raise DataError(f"{file}: column {field.name!r} has {field.type}, not numbers")
-    floats = table.cast(pa.schema([(name, pa.float64()) for name in table.column_names]))
-    columns = {name: floats.column(name).to_numpy() for name in table.column_names}
-    return Columns(names, np.column_stack([columns[name] for name in names]), columns[outcome])
+        with open_stream(file, "csv", target=outcome, missing="indicator", header=True) as stream:
+            chunks = [(np.asarray(chunk.rows.values), chunk.labels) for chunk in stream]
+    except DataError as error:
+        if error.args[0].startswith("target: "):
+            error.remedy = "--outcome NAME"
+        elif error.args[0].startswith("column "):
+            error.remedy = "numbers only: what an expert says, or nothing if it sleeps"
+        raise
+    outcomes = np.concatenate([labels for _, labels in chunks])
+    if outcomes.dtype.kind != "f":
+        raise DataError(f"column {outcome!r} holds text, not numbers", path=file)
+    values = np.concatenate([values for values, _ in chunks])
+    advice, asleep = np.split(values, 2, axis=1)
+    if not advice.shape[1]:
+        raise DataError(f"column {outcome!r} stands alone: at least one expert is needed", path=file)
+    return Columns(list(stream.columns or ()), np.where(asleep > 0.0, np.nan, advice), outcomes)
 
 
 def learned_columns(data: str, learners: list[str], target: str | None) -> Columns:
