@@ -23,10 +23,11 @@ from onepass.errors import DataError, ResumeError, printable
 from onepass.io import detect
 from onepass.io.blocks import Work
 from onepass.io.chunk import Chunk, Labels, Origin
-from onepass.io.lines import BadLine, Parsed
+from onepass.io.lines import BadLine, LineError, Parsed
 from onepass.io.sources import STDIN, Identity, Source, identify
 from onepass.rows import count
 
+FAULTS = 10  # bad lines that are kept as errors
 MANY = 1000  # different labels; beyond that they are not collected
 
 
@@ -56,6 +57,7 @@ class Position(NamedTuple):
     flags: int
     truncated: bool
     changed: tuple[str, ...]
+    faults: tuple[str, ...]
     notes: tuple[str, ...]
     labels: tuple[tuple[float | str, Origin], ...]
     identity: tuple[Identity | None, ...]
@@ -95,9 +97,9 @@ class Stream:
 
     Attributes: `format`; `compression`; `total_bytes` (None if unknown) and `consumed`, both as the files lie on disk;
     `notes`, things to tell the user; `identity` of every plain file; `labels` met, each with the origin of the chunk it
-    first stood in; `skipped`, the number of bad lines left out; `changed`, files that are not what they were at the
-    start; `twins`, two files that seem to hold the same; `truncated`, whether a compressed stream ended early and was
-    allowed to.
+    first stood in; `skipped`, the number of bad lines left out, and `faults`, the first ten of them as errors;
+    `changed`, files that are not what they were at the start; `twins`, two files that seem to hold the same;
+    `truncated`, whether a compressed stream ended early and was allowed to.
     """
 
     def __init__(
@@ -122,6 +124,7 @@ class Stream:
         self.consumed = 0
         self.rows = 0
         self.skipped = 0
+        self.faults = list[DataError]()
         self.labels: dict[float | str, Origin] = {}
         self.changed = list[str]()
         self.twins: tuple[str, str] | None = None
@@ -160,9 +163,13 @@ class Stream:
 
         `open_stream(..., position=…)` goes on from there, with the chunk that would have come next.
         """
-        labels, identity = tuple(self.labels.items()), tuple(self.identity)
         return Position(
-            format=self.format, notes=tuple(self.notes), labels=labels, identity=identity, **self._mark._asdict()
+            **self._mark._asdict(),
+            format=self.format,
+            faults=tuple(map(str, self.faults[: self._mark.skipped])),
+            notes=tuple(self.notes),
+            labels=tuple(self.labels.items()),
+            identity=tuple(self.identity),
         )
 
     @property
@@ -235,7 +242,8 @@ class Stream:
         self._mark = _Mark._make(getattr(position, name) for name in _Mark._fields)
         self.consumed, self.rows, self.skipped = position.consumed, position.rows, position.skipped
         self._flags, self._quarantined, self.truncated = position.flags, position.quarantined, position.truncated
-        self.changed, self.labels = list(position.changed), dict(position.labels)
+        self.changed, self.faults = list(position.changed), [DataError(words) for words in position.faults]
+        self.labels = dict(position.labels)
         for text in position.notes:
             self.note(text)
         if position.file:
@@ -318,19 +326,23 @@ class Stream:
     def _judge(self, bad: list[BadLine], source: Source, line: int) -> None:
         for number, text, fault in bad:
             if not self._skip:
-                message, remedy = fault.message, fault.remedy
-                if self.format in detect.BINARY:
-                    raise DataError(f"row {line + number}: {message}", path=source.path, remedy=remedy)
-                likely = detect.guess(source.head)
-                if line == 1 and likely not in (None, self.format):
-                    message, remedy = f"{message} (this looks like {likely})", f"--format {likely}"
-                raise DataError(
-                    message, path=source.path, line=line + number, column=fault.column, text=text, remedy=remedy
-                )
+                raise self._error(line + number, text, fault, source, line == 1)
             self.skipped += 1
+            if len(self.faults) < FAULTS:
+                self.faults.append(self._error(line + number, text, fault, source, False))
             if self._quarantine is not None:
                 self._quarantine(text + b"\n")
                 self._quarantined += len(text) + 1
+
+    def _error(self, line: int, text: bytes, fault: LineError, source: Source, early: bool) -> DataError:
+        """The fault with its place; early in the file it may be the format that is wrong."""
+        message, remedy = fault.message, fault.remedy
+        if self.format in detect.BINARY:
+            return DataError(f"row {line}: {message}", path=source.path, remedy=remedy)
+        likely = detect.guess(source.head) if early else None
+        if likely not in (None, self.format):
+            message, remedy = f"{message} (this looks like {likely})", f"--format {likely}"
+        return DataError(message, path=source.path, line=line, column=fault.column, text=text, remedy=remedy)
 
     def _finish(self, source: Source) -> None:
         self.truncated |= source.truncated
