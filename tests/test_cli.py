@@ -252,6 +252,18 @@ def test_ctrl_c_ends_after_the_chunk_with_130_and_no_output(folder):
     assert not (folder / "cut.safetensors").exists()
 
 
+def test_train_starts_without_what_no_kernel_uses(folder):
+    code = (
+        "import sys; from onepass.cli import main\n"
+        "try: main(['train', 'data.svm', '-q', '-o', 'light.model', '--force'])\n"
+        "except SystemExit: print(sorted({'scipy.linalg', 'sklearn', 'cffi', 'pyarrow'} & set(sys.modules)))\n"
+        "import scipy.linalg.cython_blas, cffi"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.stdout.endswith("[]\n"), done
+    assert done.returncode == 0, done.stderr
+
+
 def test_help_has_examples_and_version_is_said(folder):
     for name in ("train", "predict", "compare", "check", "inspect", "warmup", "demo"):
         assert "Examples:" in onepass(folder, name, "--help").stdout

@@ -203,8 +203,9 @@ def test_missing_categories(file):
         ("0.5abc", "not a number", 6),  # 6
         ("0x10", "not a number", 4),
         ("1_0", "not a number", 4),
-        ('"1 e5"', "not a number", 4),
+        ('"1 e5"', "not a number", 5),
         ("spam", "not a number", 3),
+        ("\f", "not a number", 4),
     ],
 )
 @pytest.mark.parametrize("at", [2, 3, 700, 2000])  # in the sample that decides what the columns are, and beyond it

@@ -1,4 +1,4 @@
-"""Data to try things on: a newswire that is drawn, not downloaded, and scikit-learn's digits.
+"""Data to try things on: a newswire that is drawn, not downloaded, scikit-learn's digits, and RCV1 from its files.
 
 The newswire imitates RCV1 as dekel2008 used it: a Zipf vocabulary, five categories, documents of about 240 words,
 features log2(1 + count). Document i depends on (seed, i) alone, so a stream has any length, can be cut anywhere, and
@@ -8,6 +8,8 @@ fresh documents are the next ones: the true risk of a model can be measured as c
 from __future__ import annotations
 
 import math
+import os
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +20,8 @@ import numpy.typing as npt
 import scipy.sparse
 
 from onepass._jit import jit
+from onepass.errors import DataError
+from onepass.io import lyrl2004
 from onepass.rows import Array, Floats, Ints, Rows
 
 CATEGORIES = ("CCAT", "ECAT", "GCAT", "MCAT", "OTHER")
@@ -110,6 +114,47 @@ def digits() -> tuple[Array, Ints]:
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     return X[order] / 16.0, y[order]
+
+
+def rcv1(folder: str | os.PathLike[str], kind: str | None = None) -> tuple[Any, npt.NDArray[np.str_]]:
+    """(X, categories) of RCV1-v2 from a folder with its files, without the documents of several categories.
+
+    `kind` is "tokens" (log2(1 + count) of every word), "vectors" (as they are), or None: tokens if they are there.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> text = ".I 1\\n.W\\nbank bank bank rate\\n\\n.I 2\\n.W\\nrain\\n"
+    >>> _ = (folder / "lyrl2004_tokens_train.dat").write_text(text)
+    >>> _ = (folder / "rcv1-v2.topics.qrels").write_text("M13 1 1\\nMCAT 1 1\\nG01 2 1\\nGCAT 2 1\\n")
+    >>> X, y = rcv1(folder)
+    >>> X.toarray().tolist(), y.tolist()
+    ([[2.0, 1.0, 0.0], [0.0, 0.0, 1.0]], ['MCAT', 'GCAT'])
+    """
+    documents, categories, _ = lyrl2004.read(folder, kind)
+    indptr, indices, values = documents.rows
+    X = scipy.sparse.csr_array((values, indices, indptr), shape=(len(documents.ids), documents.width))
+    single = categories != ""
+    return X[single], categories[single]
+
+
+def fetch_rcv1() -> tuple[Any, npt.NDArray[np.str_]]:
+    """(X, categories) of RCV1-v2's vectors, fetched (or found where they were kept) by scikit-learn's `fetch_rcv1`."""
+    from sklearn.datasets import fetch_rcv1
+
+    try:
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # one for each attempt
+            fetched = fetch_rcv1()
+    except OSError as error:  # no network, no room, a file that is not what it should be
+        raise DataError(
+            f"RCV1 could not be fetched ({error})",
+            remedy="give a folder with the files of RCV1-v2, or use the built-in newswire",
+        ) from error
+    places = [fetched.target_names.tolist().index(name) for name in lyrl2004.TOP]
+    bits = fetched.target.tocsc()[:, places].toarray().astype(np.int64) @ (1 << np.arange(len(places)))
+    ids = np.asarray(fetched.sample_id, dtype=np.int64)
+    categories = lyrl2004.Topics(dict(zip(ids.tolist(), bits.tolist(), strict=True))).of(ids)
+    single = categories != ""
+    return scipy.sparse.csr_array(fetched.data)[single], categories[single]
 
 
 def _alias(p: Floats) -> tuple[Floats, npt.NDArray[np.int32]]:

@@ -682,7 +682,7 @@ class Pass:
 
     def _about(self, certificate: Certificate) -> dict[str, Any]:
         """What a model file says of where the model comes from: plain values, and no clock."""
-        options = {name: getattr(self, name) for name in _REPEATED}
+        options = {name: getattr(self, name) for name in _OPTIONS}
         told = {"rows": self.rows, "rounds": self.rounds, "updates": self._updates, "mistakes": self.mistakes}
         return {"learner": repr(self.learner), "options": options, **told, "certificate": certificate.as_dict()}
 
@@ -765,17 +765,6 @@ _OPTIONS = (  # what it takes, beside learner and classes, to make the pass
     "seed",
 )
 
-_REPEATED = (  # what it takes, beside learner, classes and certificate, to repeat the pass
-    "radius",
-    "horizon",
-    "fit_intercept",
-    "cutoffs",
-    "penalised",
-    "validation_fraction",
-    "stop_at",
-    "max_trace_memory",
-    "seed",
-)
 _CHANGING = (
     "rows",
     "rounds",

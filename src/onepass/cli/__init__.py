@@ -23,6 +23,7 @@ COMMANDS = {
     "demo": "Train on 100,000 drawn documents; see certified and true risk side by side.",
     "experts": "Combine expert advice, and show the regret beside its bound.",
     "lab": "On-line learning of dichotomies, simulated beside its theory.",
+    "reproduce": "Repeat the experiments of the cutoff-averaging paper: curves, certificates, tables.",
     "cluster": "Cluster the points of a file by k-means.",
     "help": "Explain formats, certificates, config files, exit codes, JSON, completion.",
 }
@@ -74,7 +75,7 @@ def _versions(verbose: bool) -> str:
 
 
 PARTS = (
-    *("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "pyarrow", "safetensors", "zstandard"),
+    *("numpy", "numba", "llvmlite", "scipy", "scikit-learn", "pyarrow", "safetensors", "isal"),
     *("click", "rich", "matplotlib", "dask"),
 )
 
@@ -113,6 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from onepass.cli.terminal import exit_code
     from onepass.errors import OnepassError
 
+    if sys.stderr is None:  # closed (2>&-): no file that is opened later must take its place
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     try:

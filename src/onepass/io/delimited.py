@@ -234,7 +234,7 @@ class Csv(Choices):
         if plan.kinds[place] != NUMBER:
             return None
         try:
-            finite(cell.strip(), column, "value", self.missing)
+            finite(cell.strip(), column + len(cell) - len(cell.lstrip()), "value", self.missing)
         except LineError as fault:
             remedy = "mend it, or --on-error skip"
             if place != plan.target:
@@ -268,24 +268,24 @@ def _fields(record: bytes, delimiter: str, quote: str | None) -> list[tuple[int,
     """(column from 1, content) of each field, by the rules of `Quotes`; None if a carriage return stands among them.
 
     >>> _fields(b'a,"b ""c"" ,",3', ",", '"')
-    [(1, b'a'), (3, b'b "c" ,'), (14, b'3')]
+    [(1, b'a'), (4, b'b "c" ,'), (15, b'3')]
     """
     fields, at = list[tuple[int, bytes]](), 0
     mark = b"" if quote is None else quote.encode()
     plain = re.compile(b"[^" + re.escape(delimiter.encode()) + b"]*")
     quoted = re.compile(b"(?:[^%b]|%b%b)*" % ((re.escape(mark),) * 3)) if mark else plain
     while True:
-        start, content = at, b""
+        start, content = at + 1, b""
         if mark and record[at : at + 1] == mark:
             found = quoted.match(record, at + 1)
             content = found[0].replace(mark + mark, mark) if found else b""
-            at = (found.end() if found else at) + 1
+            start, at = start + 1, (found.end() if found else at) + 1
         rest = plain.match(record, at)
         text = rest[0] if rest else b""
         at += len(text)
         if b"\r" in text.removesuffix(b"\n").removesuffix(b"\r"):
             return None
-        fields.append((start + 1, content + text))
+        fields.append((start, content + text))
         if at >= len(record):
             return fields
         at += 1

@@ -296,7 +296,7 @@ class Stream:
                 self._flags |= parsed.flags
                 size = count(parsed.rows)
                 if size:
-                    origin = Origin(item.source.path, line, parsed.start, parsed.stop, item.consumed)
+                    origin = Origin(item.source.path, line, parsed.start, parsed.stop, item.consumed, parsed.lines)
                     self.rows += size
                     self._meet(parsed.labels, origin)
                     self._mark = _Mark(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,23 +19,30 @@ FORMATS = ("png", "svg", "pdf")
 
 @contextmanager
 def figure(
-    path: str | Path, *, rows: int = 1, columns: int = 1, size: tuple[float, float] = (7.0, 4.2)
+    *paths: str | Path,
+    rows: int = 1,
+    columns: int = 1,
+    size: tuple[float, float] = (7.0, 4.2),
+    heights: Sequence[float] | None = None,
 ) -> Iterator[Any]:
-    """The axes of a new figure (an array of them for several panels), saved to `path` when the block ends.
+    """The axes of a new figure (an array of them for several panels), saved to each of `paths` when the block ends.
 
-    Saved atomically and without a clock in the file, so that the same figure is the same bytes.
+    Saved atomically and without a clock in the file, so that the same figure is the same bytes. `heights` are those of
+    the rows, relative to each other.
     """
-    suffix = Path(path).suffix.lstrip(".").lower()
-    if suffix not in FORMATS:
-        raise ValueError(f"figure: {str(path)!r} must end in one of .{', .'.join(FORMATS)}")
-    canvas, axes = _canvas(rows, columns, size)
+    suffixes = [Path(path).suffix.lstrip(".").lower() for path in paths]
+    for path, suffix in zip(paths, suffixes, strict=True):
+        if suffix not in FORMATS:
+            raise ValueError(f"figure: {str(path)!r} must end in one of .{', .'.join(FORMATS)}")
+    canvas, axes = _canvas(rows, columns, size, heights)
     yield axes
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix, {})
-    with replacing(path) as file:
-        canvas.savefig(file, format=suffix, metadata=metadata)
+    for path, suffix in zip(paths, suffixes, strict=True):
+        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix, {})
+        with replacing(path) as file:
+            canvas.savefig(file, format=suffix, metadata=metadata)
 
 
-def _canvas(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:
+def _canvas(rows: int, columns: int, size: tuple[float, float], heights: Sequence[float] | None) -> tuple[Figure, Any]:
     try:
         import matplotlib
         from cycler import cycler
@@ -53,4 +60,4 @@ def _canvas(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure,
     }
     matplotlib.rcParams.update(settings)
     canvas = Figure(figsize=size, dpi=120, layout="constrained")  # no pyplot: no global state, no display
-    return canvas, canvas.subplots(rows, columns)
+    return canvas, canvas.subplots(rows, columns, height_ratios=heights)

@@ -1,0 +1,171 @@
+"""`onepass reproduce`: the experiments of dekel2008, Section 4, as figures, tables and a verdict."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+
+from onepass.cli.lab import check
+from onepass.cli.terminal import options, print_json, progress
+
+FIGURES = {"figure2": "perceptron", "figure3": "margin"}
+DOCUMENTS, QUICK = 50_000, 6_000
+TICKS = 1000  # of the progress bar
+
+
+@click.command("reproduce", short_help="Repeat the experiments of the cutoff-averaging paper.")
+@click.argument("figure", type=click.Choice([*FIGURES, "all"]), default="all")
+@click.option("--data", metavar="FOLDER|FILE|rcv1", help="Files of RCV1-v2, or labelled rows.  [default: newswire]")
+@click.option("--documents", type=click.IntRange(1000), help=f"Newswire documents to draw.  [default: {DOCUMENTS}]")
+@click.option("--repeats", type=click.IntRange(2), help="Random splits and orders.  [default: 10]")
+@click.option(
+    "--per-decade", type=click.IntRange(1, 100), help="Pauses from one power of ten to the next.  [default: 8]"
+)
+@click.option("--quick", is_flag=True, help="A minute's run: 6,000 documents, 3 repeats, 4 pauses a decade.")
+@click.option(
+    "--delta", type=click.FloatRange(0, 1, True, True), default=0.05, show_default=True, help="Of certificates."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of newswire, splits and orders."
+)
+@click.option("--threads", type=click.IntRange(min=1), help="Threads; the result does not depend on them.")
+@click.option("-o", "--output", type=click.Path(), default=".", show_default=True, help="Folder for the files.")
+@click.option("--force", is_flag=True, help="Overwrite files.")
+@options
+def command(figure: str, data: str | None, output: str, force: bool, as_json: bool, quiet: bool, **how: Any) -> None:
+    """Train on every pair of categories, pause at growing sizes, and measure each conversion on a test set.
+
+    figure2 is the Perceptron in 0-1 loss, figure3 the margin-based Perceptron in hinge loss. Each writes FIGURE.png,
+    .svg, .pdf and .csv, and FIGURE-certificates.png, .svg and .pdf: what was certified on the way, above what was true.
+
+    \b
+    Examples:
+      onepass reproduce --quick
+      onepass reproduce figure2 -o figures
+      onepass reproduce all --data rcv1-v2-files -o figures
+      onepass reproduce figure3 --data news.svm --repeats 5 --json
+    """
+    names = list(FIGURES) if figure == "all" else [figure]
+    folder = Path(output)
+    files = {name: [folder / f"{name}{end}" for end in (".png", ".svg", ".pdf", ".csv")] for name in names}
+    more = {name: [folder / f"{name}-certificates{end}" for end in (".png", ".svg", ".pdf")] for name in names}
+    check(folder, [file for name in names for file in (*files[name], *more[name])], force)
+    if data is not None and how["documents"] is not None:
+        raise click.UsageError("--documents draws a newswire: leave it out with --data")
+    if data is not None and not Path(data).exists() and data != "rcv1":
+        raise click.UsageError(f"--data: {data!r} is not there (a folder, a file, or the word rcv1 expected)")
+    from onepass.experiments import Design, newswire, read, study
+    from onepass.files import replacing
+    from onepass.report.experiments import draw_certificates, draw_losses
+
+    quick = how["quick"]
+    documents = how["documents"] or (QUICK if quick else DOCUMENTS)
+    design = Design(
+        how["repeats"] or (3 if quick else 10), how["per_decade"] or (4 if quick else 8), how["delta"], how["seed"]
+    )
+    with progress("reading" if data else "drawing documents", None, quiet):
+        corpus = (read(data) if data else newswire(documents, how["seed"])).scaled()
+    with progress("training (the first time also compiling)", TICKS, quiet) as tick:
+        learners = [FIGURES[name] for name in names]
+        found = study(corpus, learners, design, threads=how["threads"], tick=lambda share: tick(int(TICKS * share)))
+    with progress("drawing figures", None, quiet):
+        for name, result in zip(names, found, strict=True):
+            *figures, table = files[name]
+            draw_losses(result, *figures)
+            draw_certificates(result, *more[name])
+            with replacing(table) as file:
+                file.write(result.table().encode())
+    written = [str(file) for name in names for file in (*files[name], *more[name])]
+    if as_json:
+        said = {name: _plain(result) for name, result in zip(names, found, strict=True)}
+        about = {"command": "reproduce", "data": corpus.name, "remarks": list(corpus.remarks), **vars(design)}
+        print_json({**about, **said, "files": written})
+        return
+    for result in found:
+        show(result)
+    if not quiet:
+        for remark in corpus.remarks:
+            click.echo(remark, err=True)
+        click.echo(f"wrote {', '.join(written)}", err=True)
+
+
+def _plain(result: Any) -> dict[str, Any]:
+    return {
+        "learner": result.learner,
+        "loss": result.loss,
+        "coverage": result.coverage(),
+        "problems": result.lines(),
+    }
+
+
+def show(result: Any) -> None:
+    """The ends of the curves as a table, and what they say."""
+    hinge = result.loss == "hinge"
+    name = "Margin-based Perceptron, hinge" if hinge else "Perceptron, 0-1"
+    click.echo(f"{name} loss after all rounds, mean of {result.design.repeats} splits: {result.corpus}")
+    own = ("closed", "by dekel", "hindsight") if hinge else ("members", "jumps", "of last")
+    rows = [("problem", "rounds", "last", "average", "cutoff", "k", "certified", "dekel2008", *own)]
+    for line in result.lines():
+        ends = [_digits(line[name]) for name in ("last", "average", "cutoff")]
+        certified = [f"{line['k']:.1f}", _digits(line["certificate"]), _digits(line["certificate_dekel2008"])]
+        if hinge:
+            more = [_percent(line["share"][who]["all"]) for who in ("betting", "dekel2008", "hindsight")]
+        else:
+            more = [_digits(line.get("covered")), _digits(line["spread"]["cutoff"]), _digits(line["spread"]["last"])]
+        rows.append((line["problem"], f"{line['rounds']:,}", *ends, *certified, *more))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *rest in rows:
+        click.echo(
+            "  ".join([first.ljust(widths[0]), *(text.rjust(w) for text, w in zip(rest, widths[1:], strict=True))])
+        )
+    for text in (MEANING[result.loss], *sentences(result), ""):
+        click.echo(text)
+
+
+MEANING = {
+    "zero_one": "cutoff: k by betting; members: test loss of what is certified; jumps: between neighbouring pauses",
+    "hinge": "cutoff: k by betting; closed: share of the gap between average and last, for each way to choose k",
+}
+
+
+def sentences(result: Any) -> list[str]:
+    """What the curves say together."""
+    lines, n = result.lines(), len(result.curves)
+    said = []
+    if result.loss == "hinge":
+        for size in ("1000", "10000", "all"):
+            there = [line["share"] for line in lines if line["share"]["betting"].get(size) is not None]
+            if there:
+                parts = [
+                    f"{who} {_percent(sum(share[who][size] for share in there) / len(there))}"
+                    for who in ("dekel2008", "betting", "hindsight")
+                ]
+                at = "all rounds" if size == "all" else f"{int(size):,} rounds"
+                said.append(
+                    f"Of the gap between average and last, cutoff closes at {at} (mean of {len(there)} problems): "
+                    f"{', '.join(parts)}."
+                )
+    else:
+        near, below, steady = (
+            f"{sum(line[what] for line in lines)} of {n}" for what in ("near_average", "below_last", "steady")
+        )
+        said.append(f"cutoff is at most the average + 0.002 in {near} problems, below the last hypothesis in {below}.")
+        said.append(f"cutoff jumps from pause to pause less than half as much as the last hypothesis in {steady}.")
+    runs = n * result.design.repeats
+    for bound, share in result.coverage().items():
+        said.append(
+            f"The {bound} certificate (delta {result.design.delta:g}) was at least the test loss of what it covers at "
+            f"every pause in {share:.1%} of {runs} runs."
+        )
+    return said
+
+
+def _digits(number: float | None) -> str:
+    return "–" if number is None or math.isnan(number) else f"{number:.4f}"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"
