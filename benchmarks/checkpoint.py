@@ -2,6 +2,8 @@
 
     python benchmarks/checkpoint.py [--gigabytes 2] [--every 10s 1s] [--runs 3] [--folder DIR] [--quick]
 
+A `news.svm` that is in the folder already is taken as it is.
+
 Prints medians, their ratio, how many checkpoints were written and the share of the time that writing took, as the
 program itself measures it. The ratio also holds the noise of the machine; the share does not.
 """
@@ -55,7 +57,8 @@ def main() -> None:
 def measure(folder: Path, gigabytes: float, intervals: list[str], runs: int) -> None:
     """One round of all programs after another, `runs` times."""
     data = folder / "news.svm"
-    write(data, gigabytes)
+    if not data.exists():
+        write(data, gigabytes)
     program = [sys.executable, "-m", "onepass.cli", "train", str(data), "-o", "model", "--force"]
     run(program, folder)  # compiles, if need be, and brings the file into memory
     print(f"{os.path.getsize(data):,} bytes of svmlight")

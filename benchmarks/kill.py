@@ -1,22 +1,25 @@
 """kill -9 at random moments: each run is killed, resumed, and held against one that was never stopped, bit for bit.
 
-    python benchmarks/kill.py [--kills 100] [--documents 30000] [--folder DIR] [--quick]
+    python benchmarks/kill.py [--kills 100] [--documents 8000] [--folder DIR] [--quick]
 
-A kill falls anywhere between the start of the process and its end: imports, reading, learning, writing a checkpoint,
-writing the model; every second one only after a first checkpoint was seen, since much of so short a run is imports.
-Some resumed runs are killed again. Prints where the kills fell, and after how many of them the run ended with the same
-model file and the same certificate; fails if it was not all.
+Every run is the whole command in a process of its own, forked from this one, which has everything imported and
+compiled: so kills fall on reading, learning, writing a checkpoint and writing the model, and not on imports (the test
+suite kills fresh processes). Every second kill waits for a first checkpoint. Some resumed runs are killed again. Prints
+where the kills fell, and after how many of them the run ended with the same model file and the same certificate; fails
+if it was not all.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import gzip
+import io
 import json
 import os
 import random
-import subprocess
+import signal
 import sys
 import tempfile
 import time
@@ -27,13 +30,13 @@ import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 
+from onepass.cli import main as onepass
 from onepass.datasets import Newswire
 from onepass.io import dump_svmlight
 
 FILES = ("news.svm", "news.svm.gz", "table.csv", "table.parquet")
 LEARNING = (
     ["--conversion", "penalised"],
-    ["--learner", "pa"],
     ["--learner", "margin", "--radius", "auto"],
     ["--learner", "pa2", "--max-trace-memory", "8MB"],
 )
@@ -55,7 +58,7 @@ def write(folder: Path, documents: int) -> None:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--kills", type=int, default=100)
-    options.add_argument("--documents", type=int, default=30_000)
+    options.add_argument("--documents", type=int, default=8_000)
     options.add_argument("--folder", type=Path)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--quick", action="store_true", help="five kills")
@@ -79,19 +82,21 @@ def torture(folder: Path, kills: int, rng: random.Random) -> tuple[int, collecti
     equal = done = 0
     while done < kills:
         what = rng.choice(FILES), rng.randrange(len(LEARNING))
-        program = [sys.executable, "-m", "onepass.cli", "train", what[0], *LEARNING[what[1]], "--json", "-q"]
+        program = ["train", what[0], *LEARNING[what[1]], "--json", "-q", "-o", "model"]
         if what not in expected:
-            finished(program, folder)  # compiles, if need be
+            compiled(program, folder)
             start = time.perf_counter()
             said, model = finished(program, folder)
             expected[what] = said, model, time.perf_counter() - start
         said, model, took = expected[what]
-        program += ["--checkpoint", "kept", "--checkpoint-every", "1ms"]
+        program += ["--checkpoint", "kept", "--checkpoint-every", "1ms", "--resume"]
         again, own = True, 0
         while again and done < kills:
-            fell[killed(program, folder, took, rng)] += 1
+            where = killed(program, folder, took, rng)
+            if where is None:
+                break
+            fell[where] += 1
             done, own, again = done + 1, own + 1, rng.random() < 0.25
-            program = [*program, "--resume"] if "--resume" not in program else program
         equal += own * (finished(program, folder) == (said, model))
         for file in ("kept", "kept.prev", "kept.lock"):
             (folder / file).unlink(missing_ok=True)
@@ -99,23 +104,25 @@ def torture(folder: Path, kills: int, rng: random.Random) -> tuple[int, collecti
     return equal, fell
 
 
-def killed(program: list[str], folder: Path, took: float, rng: random.Random) -> str:
-    """Kill the program at a random moment; where that fell, as far as the files tell."""
+def killed(program: list[str], folder: Path, took: float, rng: random.Random) -> str | None:
+    """Kill the program at a random moment; where that fell, as far as the files tell. None: it had ended before."""
     number = inode(folder / "kept")
-    process = subprocess.Popen(
-        [*program, "-o", "model"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = started(program, folder)
+    status = None
     if rng.random() < 0.5:
-        time.sleep(rng.uniform(0.0, 1.05 * took))
+        time.sleep(rng.uniform(0.0, took))
     else:
-        while process.poll() is None and inode(folder / "kept") in (None, number):
+        while status is None and inode(folder / "kept") in (None, number):
             time.sleep(0.001)
-        time.sleep(rng.uniform(0.0, 0.5 * took))
-    ended = process.poll() is not None
-    process.kill()
-    process.wait()
-    if ended:
-        return "that came too late: the run had ended"
+            status = ended(process, os.WNOHANG)
+        time.sleep(rng.uniform(0.0, 0.3 * took))
+    if status is None:
+        status = ended(process, os.WNOHANG)
+    if status is None:
+        os.kill(process, signal.SIGKILL)
+        status = ended(process)
+    if status != -signal.SIGKILL:
+        return None
     if (folder / "model").exists():
         return "after the model was written"
     if any(file.startswith(".kept") for file in os.listdir(folder)):
@@ -123,6 +130,38 @@ def killed(program: list[str], folder: Path, took: float, rng: random.Random) ->
     if inode(folder / "kept") not in (None, number):
         return "after a checkpoint"
     return "before the first checkpoint" + (" of a resumed run" if number else "")
+
+
+def started(program: list[str], folder: Path) -> int:
+    """A process that runs the program in the folder, its stdout in a file."""
+    sys.stdout.flush()
+    process = os.fork()
+    if process:
+        return process
+    os.chdir(folder)
+    sys.stdout, sys.stderr = open("stdout", "w"), open("stderr", "w")  # noqa: SIM115 - the process is about to end
+    code = 1
+    try:
+        onepass(program)
+    except SystemExit as end:
+        code = int(end.code or 0)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def ended(process: int, how: int = 0) -> int | None:
+    """The exit code, negative if a signal ended it; None if it has not."""
+    known, status = os.waitpid(process, how)
+    return os.waitstatus_to_exitcode(status) if known else None
+
+
+def compiled(program: list[str], folder: Path) -> None:
+    """Run it once in this process, so that those to come find everything compiled."""
+    with contextlib.chdir(folder), contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+        onepass(program)
+    (folder / "model").unlink()
 
 
 def inode(path: Path) -> int | None:
@@ -135,14 +174,11 @@ def inode(path: Path) -> int | None:
 
 def finished(program: list[str], folder: Path) -> tuple[object, bytes]:
     """(certificate, model file) of a run that is left alone."""
-    if "--resume" not in program:
-        (folder / "model").unlink(missing_ok=True)
-    done = subprocess.run([*program, "-o", "model"], cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{program} failed: {done.stderr}")
+    if ended(started(program, folder)):
+        raise SystemExit(f"{program} failed: {(folder / 'stderr').read_text()}")
     model = (folder / "model").read_bytes()
     (folder / "model").unlink()
-    return json.loads(done.stdout)["certificate"], model
+    return json.loads((folder / "stdout").read_text())["certificate"], model
 
 
 if __name__ == "__main__":

@@ -112,6 +112,7 @@ def command(
         try:
             model.save(output)
         except OSError as error:
+            kept.save(run)
             raise click.ClickException(
                 f"cannot write {output}: {error.strerror}; what was there before is intact"
             ) from None

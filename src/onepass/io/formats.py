@@ -43,9 +43,9 @@ def open_stream(
 
     paths: files, globs, folders, `@list.txt`, or `-` for stdin. format and compression: found from the first bytes,
     then the name, unless given. threads: parsers beside the caller. on_error: "stop", or "skip" to leave out lines that
-    cannot be read (text formats only), each handed to `quarantine`. position: where another
-    stream of the same files was left, to go on from there. Further options are those of the format
-    (docs/formats.md) and block_size, max_line, max_expand, allow_truncated.
+    cannot be read (text formats only), each handed to `quarantine`. position: where another stream of the same files
+    was left, to go on from there. Further options are those of the format (docs/formats.md) and block_size, max_line,
+    max_expand, allow_truncated.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "data.svm"

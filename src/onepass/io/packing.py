@@ -20,13 +20,14 @@ from onepass.io.sources import Identity
 from onepass.io.stream import Position
 from onepass.io.tensors import NAMES, Array
 from onepass.labels import Labels
+from onepass.repeats import Repeats
 from onepass.shifting import Lazy
 from onepass.trace import Survivor
 from onepass.trace.columns import Columns, Fold
 from onepass.trace.log import Log
 from onepass.trace.tally import Tally
 
-_TYPES = (Columns, Fold, Identity, Labels, Lazy, Log, Order, Origin, Position, Survivor, Tally, Watchlist)
+_TYPES = (Columns, Fold, Identity, Labels, Lazy, Log, Order, Origin, Position, Repeats, Survivor, Tally, Watchlist)
 KNOWN: dict[str, Any] = {kind.__name__: kind for kind in _TYPES}
 DEEP = 32  # levels; a pass has six
 

@@ -17,6 +17,8 @@ from onepass.io.sources import Identity
 from onepass.io.stream import Position
 from onepass.labels import Labels
 from onepass.passes import Pass
+from onepass.repeats import FEWEST, KEPT, Repeats, no_repeats
+from onepass.repeats import MOST as LARGEST
 from onepass.shifting import SINCE as LAZY_SINCE
 from onepass.shifting import Lazy, empty_lazy
 from onepass.trace import Survivor
@@ -44,6 +46,7 @@ def check_state(state: Any, run: Pass) -> None:
     _same_shapes(state["_order"], fresh["_order"], "the order alarm")
     order = state["_order"]
     _need(0 <= order.place[1] < order.seen.size and order.place[0] >= 0, "the order alarm")
+    _repeats(state["_repeats"])
     _same_shapes(state["_tally"], empty_tally(BINS), "the tally")
     _watched(state["_watched"], fresh["_watched"], weights.shape)
     first = state["_first"]
@@ -59,7 +62,7 @@ def check_position(position: Position) -> None:
     for number in (*numbers, position.quarantined, position.flags):
         _need(type(number) is int and 0 <= number < 1 << 62, "the position")
     _need(type(position.format) is str and type(position.truncated) is bool, "the position")
-    for texts in (position.changed, position.notes):
+    for texts in (position.changed, position.faults, position.notes):
         _need(type(texts) is tuple and all(type(text) is str for text in texts), "the position")
     _need(type(position.labels) is tuple and type(position.identity) is tuple, "the position")
     _need(position.file < max(1, len(position.identity)), "the position")
@@ -145,6 +148,18 @@ def _lazy(state: dict[str, Any], fresh: Lazy | None) -> None:
     _need(lazy.B.size == len(state["_weights"]) and state["_log"].updates == 0, "the shifted learner")
     _need(lazy.kappa.tolist() == [float(point(i)) for i in range(n)], "the shifted learner")
     _need(0 <= lazy.state[LAZY_SINCE] <= state["rounds"], "the shifted learner")
+
+
+def _repeats(repeats: Any) -> None:
+    fresh = no_repeats()
+    _need(isinstance(repeats, Repeats), "the repeat alarm")
+    for array, pattern in zip(repeats, fresh, strict=True):
+        _alike(array, pattern, "the repeat alarm")
+    _need(repeats.ring.shape == fresh.ring.shape and repeats.place.shape == fresh.place.shape, "the repeat alarm")
+    size = len(repeats.table)
+    _need(repeats.table.shape[1] == 2 and FEWEST <= size <= LARGEST and size & (size - 1) == 0, "the repeat alarm")
+    kept = int(np.count_nonzero(repeats.table[:, 0]))  # a search must come to an empty place
+    _need(repeats.place[KEPT] == kept and kept < size, "the repeat alarm")
 
 
 def _watched(watched: Any, fresh: dict[str, Watchlist], shape: tuple[int, ...]) -> None:

@@ -57,6 +57,7 @@ class Position(NamedTuple):
     flags: int
     truncated: bool
     changed: tuple[str, ...]
+    faults: tuple[str, ...]
     notes: tuple[str, ...]
     labels: tuple[tuple[float | str, Origin], ...]
     identity: tuple[Identity | None, ...]
@@ -162,9 +163,13 @@ class Stream:
 
         `open_stream(..., position=…)` goes on from there, with the chunk that would have come next.
         """
-        labels, identity = tuple(self.labels.items()), tuple(self.identity)
         return Position(
-            format=self.format, notes=tuple(self.notes), labels=labels, identity=identity, **self._mark._asdict()
+            **self._mark._asdict(),
+            format=self.format,
+            faults=tuple(map(str, self.faults[: self._mark.skipped])),
+            notes=tuple(self.notes),
+            labels=tuple(self.labels.items()),
+            identity=tuple(self.identity),
         )
 
     @property
@@ -237,7 +242,8 @@ class Stream:
         self._mark = _Mark._make(getattr(position, name) for name in _Mark._fields)
         self.consumed, self.rows, self.skipped = position.consumed, position.rows, position.skipped
         self._flags, self._quarantined, self.truncated = position.flags, position.quarantined, position.truncated
-        self.changed, self.labels = list(position.changed), dict(position.labels)
+        self.changed, self.faults = list(position.changed), [DataError(words) for words in position.faults]
+        self.labels = dict(position.labels)
         for text in position.notes:
             self.note(text)
         if position.file:
