@@ -7,9 +7,10 @@ form in which RCV1-v2 is distributed (--convert: into a folder to keep, for `one
 
 For the Perceptron: is the cutoff model at most 0.002 worse than the average, better than the last hypothesis, and half
 as jumpy? Its plain spread over dense prefixes is printed too. For the margin-based Perceptron: what share of the gap
-between average and last does the cutoff model close, and what decides it? The last table multiplies C·ln(m²/δ)
-in dekel2008's bound by 1, 1/10, …, 0, which makes it no bound any more, and shows the cutoff it would choose. --long
-adds one pair of the newswire with 500,000 rounds, with its rows as they are, 4 and 16 times as long.
+between average and last does the cutoff model close, and what decides it? One table multiplies C·ln(m²/δ) in dekel2008's
+bound by 1, 1/10, …, 0, which makes it no bound any more, and shows the share that its cutoff would close; one changes
+the balance of the classes, and the horizon. --long adds one pair of the newswire with 500,000 rounds, with its rows as
+they are, 4 and 16 times as long.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from onepass import Pass, conversions
 from onepass.certificates import certify
 from onepass.cli.reproduce import show
 from onepass.datasets import Newswire
-from onepass.experiments import Corpus, Design, newswire, pairs, read, study
-from onepass.experiments.protocol import LANDMARKS, Exam, examined
+from onepass.experiments import Corpus, Design, Problem, newswire, pairs, read, study
+from onepass.experiments.protocol import LANDMARKS, Exam, examined, hindsight
 from onepass.rows import Rows, onto_ball
 
 PRICES = (1.0, 0.1, 0.01, 0.001, 0.0)
@@ -90,6 +91,49 @@ def steadiness(corpus: Corpus, repeats: int) -> None:
     print()
 
 
+def closed_at(corpus: Corpus, problem: Problem, repeats: int, horizon: int | None = None) -> tuple[float, float]:
+    """Shares of the gap closed by the best cutoff in hindsight and by betting's, at the end (or at the horizon)."""
+    ends = []
+    for repeat in range(repeats):
+        fed, exam, X, y = examined(corpus, problem, "margin", repeat, Design())
+        if horizon is not None:
+            said = {"radius": fed.radius, "n_features": fed.n_features, "fit_intercept": False}
+            fed = Pass("margin", classes=(0, 1), horizon=horizon, **said)
+        fed.feed(X[:horizon], y[:horizon])
+        trace = fed.trace()
+        k = certify(trace, "cutoff", delta=0.05, bound="betting").k or 0
+        chosen = conversions.last(trace), conversions.average(trace), conversions.cutoff(trace, k)
+        ends.append([*exam.losses(trace, *chosen), hindsight(trace, exam)])
+    last, average, betting, best = np.mean(ends, axis=0)
+    return (average - best) / (average - last), (average - betting) / (average - last)
+
+
+def causes(corpus: Corpus, repeats: int) -> None:
+    """The same problems with one thing changed: the balance of the classes (with controls of the same size), η."""
+    corpus, rng = corpus.scaled(), np.random.default_rng(1)
+    found: dict[str, list[tuple[float, float]]] = {}
+
+    def note(what: str, problem: Problem, chosen: np.ndarray) -> None:
+        part = problem._replace(places=problem.places[chosen], codes=problem.codes[chosen])
+        found.setdefault(what, []).append(closed_at(corpus, part, repeats))
+
+    for problem in pairs(corpus):
+        rare, common = sorted((np.flatnonzero(problem.codes == code) for code in (0, 1)), key=len)
+        rare, common = rng.permutation(rare), rng.permutation(common)
+        few = int(0.35 * len(rare))
+        for what, chosen in (
+            ("classes 50 : 50", np.concatenate([rare, common[: len(rare)]])),
+            ("classes 13 : 87", np.concatenate([rare[:few], common[: few * 87 // 13]])),
+        ):
+            note(what, problem, np.sort(chosen))
+            note(f"{what}, control", problem, np.sort(rng.permutation(len(problem.codes))[: len(chosen)]))
+        found.setdefault("1,000 rounds, horizon 1,000", []).append(closed_at(corpus, problem, repeats, 1000))
+    print("one thing changed, mean over problems: share closed in hindsight, by betting")
+    for what, shares in found.items():
+        print(f"{what:28s} {np.mean(shares, axis=0)[0]:5.0%} {np.mean(shares, axis=0)[1]:5.0%}")
+    print("control: as many documents, classes as they were\n")
+
+
 def long(rounds: int, pair: tuple[str, str] = ("GCAT", "MCAT"), fresh: int = 10_000) -> None:
     """One long pass: what the number of rounds and the length of the rows do to the share that is closed."""
     wire = Newswire(0)
@@ -139,6 +183,7 @@ def main() -> None:
             show(result)
         steadiness(corpus, 2 if args.quick else 3)
         prices(corpus, 1 if args.quick else 10)
+        causes(corpus, 2 if args.quick else 5)
         print(f"{time.process_time() - start:.0f} s of processor time\n")
     if args.long:
         long(20_000 if args.quick else 500_000)

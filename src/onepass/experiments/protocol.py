@@ -79,7 +79,7 @@ def run(corpus: Corpus, problem: Problem, learner: str, repeat: int, design: Des
         trace = fed.trace()
         weighted.append(_look(trace, exam, design.delta, found, i))
         if exam.loss == "hinge" and (size in LANDMARKS or size == rounds):
-            found["hindsight"][i] = _hindsight(trace, exam)
+            found["hindsight"][i] = hindsight(trace, exam)
     if exam.loss == "hinge":
         found["covered"], found["covered_dekel2008"] = found["cutoff"], found["cutoff_dekel2008"]
     elif fed.trace().log is not None:  # compacted, the members would be gone
@@ -165,7 +165,7 @@ def _look(trace: Trace, exam: Exam, delta: float, found: Paused, i: int) -> tupl
     return cutoffs[0], cutoffs[1]
 
 
-def _hindsight(trace: Trace, exam: Exam) -> float:
+def hindsight(trace: Trace, exam: Exam) -> float:
     """The least test loss of any cutoff on the grid: no rule could know it, and no cutoff can beat it."""
     family = [k for block in conversions.choices(trace, "cutoff", exam.loss) for k in block.value.tolist()]
     return min(exam.losses(trace, *(conversions.cutoff(trace, k) for k in family)))

@@ -160,7 +160,7 @@ def study(
     >>> from onepass.experiments.corpus import newswire
     >>> [perceptron] = study(newswire(600), ["perceptron"], Design(repeats=2, per_decade=2))
     >>> len(perceptron.curves), perceptron.curves[0].rounds.tolist()
-    (10, [10, 32, 100, 240])
+    (10, [10, 32, 100, 224])
     """
     design = design or Design()
     corpus = corpus.scaled()
