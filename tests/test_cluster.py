@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracles_cluster as oracle
-from onepass.cluster import Coreset, KMeans, kmeans_plusplus, quality
+from onepass.cluster import Coreset, KMeans, crew, kmeans_plusplus, means, quality, swaps
 from onepass.cluster.kmeans import assign, lloyd
 from onepass.cluster.optimum import guarantee
 from onepass.cluster.points import as_points
@@ -93,6 +95,39 @@ def test_bits_do_not_depend_on_threads(width):
         assert other.potentials_ == fits[0].potentials_
 
 
+def test_bits_do_not_depend_on_how_the_work_is_cut(monkeypatch):
+    """Pieces of one block each: swaps, restarts, sums and searches, dense and sparse."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(5000, 5)) * (rng.random((5000, 5)) < 0.5)
+    start = np.concatenate([X[:6], np.full((4, 5), 99.0)])  # four clusters that start empty
+    runs = [(X, start), (sp.csr_array(X), start), (X, "local-search++"), (sp.csr_array(X), "greedy-k-means++")]
+    whole = [KMeans(10, init=init, random_state=0).fit(table) for table, init in runs]
+    for room in (crew, swaps, means):
+        monkeypatch.setattr(room, "WORK", 1.0)
+    for (table, init), before in zip(runs, whole, strict=True):
+        after = KMeans(10, init=init, random_state=0).fit(table)
+        np.testing.assert_array_equal(after.labels_, before.labels_)
+        np.testing.assert_array_equal(after.cluster_centers_, before.cluster_centers_)
+        assert after.inertia_ == before.inertia_
+    assert len(crew.Crew(1, map).spans(5000, 1)) == 5
+
+
+def test_an_interrupt_in_one_thread_stops_the_others():
+    done, started = [], threading.Event()
+
+    def work(item):
+        if threading.current_thread() is threading.main_thread():
+            started.wait(10)
+            raise KeyboardInterrupt
+        started.set()
+        time.sleep(0.01)
+        done.append(item)
+
+    with crew.crew(2) as workers, pytest.raises(KeyboardInterrupt):
+        workers.each(work, range(1000))
+    assert 0 < len(done) < 500
+
+
 def test_sparse_rows_are_the_same_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 50)) * (rng.random((400, 50)) < 0.2)
@@ -158,7 +193,7 @@ def test_local_search_swaps_as_defined(problem, seed):
     indices, before = oracle.plusplus(X, len(start), w, rng)
     indices, potential = oracle.local_search(X, indices, w, rng, 3 * len(start))
     seeding = kmeans_plusplus(X, len(start), sample_weight=w, random_state=seed, method="local-search++")
-    assert seeding.potential == potential <= before
+    assert seeding.potential == potential <= before == seeding.drawn
     np.testing.assert_array_equal(seeding.indices, indices + [indices[0]] * (len(start) - len(indices)))
 
 
@@ -202,6 +237,8 @@ def test_the_statement_of_quality_says_what_it_is():
     for words in ("95%", "proved limit, not an estimate", "10 random seedings", "not yet seen"):
         assert words in text
     assert KMeans(4, init="greedy-k-means++", random_state=0).fit(X).quality_ is None
+    searched = KMeans(4, init="local-search++", n_init=10, random_state=0).fit(X)
+    assert searched.quality_.optimum_at_least == model.quality_.optimum_at_least  # swaps do not weaken what is proved
     assert "nothing can be better" in str(KMeans(2, random_state=0).fit([[0.0], [1.0]]).quality_)
     assert KMeans(4, n_init=1, random_state=0).fit(X).quality_.ratio > model.quality_.ratio
 

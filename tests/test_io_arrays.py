@@ -43,6 +43,10 @@ def test_npz_members_are_checked_before_they_are_trusted(tmp_path):
         ({"data": np.array([1, np.nan, 1])}, "row 1: column 2 holds nan"),
         ({"y": np.array([1, 2, 3])}, "y the shape"),
         ({"y": np.array([1, object()])}, "Python objects"),
+        ({"indptr": np.array([b"", b"", b""])}, "member indptr holds"),
+        ({"indices": np.array([0.0, 2.0, 1.0])}, "member indices holds float64"),
+        ({"shape": np.array([2, -3])}, "lengths of its parts"),
+        ({"y": np.frombuffer(b"\0\0\0\0\xff\xff\xff\xff", "<U1")}, "row 2: the label holds what is no character"),
     ]:
         np.savez(path, **{"y": np.array([1, 2]), **good, **change})
         fails(message, path)
@@ -52,6 +56,27 @@ def test_npz_members_are_checked_before_they_are_trusted(tmp_path):
         path, y=[1], **{**good, "indices": np.array([2, 0, 2]), "indptr": np.array([0, 3]), "shape": np.array([1, 3])}
     )
     assert read(path)[0][0, :3].tolist() == [1, 0, 2]  # sorted, duplicates added
+
+
+def test_text_labels_of_any_kind_and_byte_order(tmp_path):
+    for labels in (np.array([b"a", b"\xe9"]), np.array(["a", "\\xe9"]).astype(">U4")):
+        np.savez(tmp_path / "d.npz", X=X[:2], y=labels)
+        assert read(tmp_path / "d.npz")[1].tolist() == ["a", "\\xe9"]
+
+
+def test_what_stops_numpy_and_zipfile_themselves_is_an_error_of_ours(tmp_path):
+    """Found by fuzzing: a header that Python's tokenizer cannot end, and an archive that points outside itself."""
+    path = tmp_path / "d.npy"
+    np.save(path, X)
+    path.write_bytes(path.read_bytes().replace(b"(3, 2), }", b"(3, 2, }("))
+    fails("cannot be read as .npy", path, target=0)
+    archive = tmp_path / "d.npz"
+    np.savez(archive, X=X, y=Y)
+    data = bytearray(archive.read_bytes())
+    directory = data.rindex(b"PK\x01\x02")
+    data[directory + 42 : directory + 46] = b"\xff\xff\xff\x7f"  # where the last member begins
+    archive.write_bytes(bytes(data))
+    fails("damaged", archive)
 
 
 def test_damaged_numpy_files_are_errors(tmp_path):

@@ -63,9 +63,11 @@ def test_tsv_without_header_as_message_collections_come(file):
 def test_bad_json_lines(file, line, message):
     path = file(b'{"t": "a", "y": 1}\n' + line + b"\n", "d.jsonl")
     assert fails(message, path, text_column="t", target="y").line == 2
-    with open_stream(path, text_column="t", target="y", on_error="skip") as stream:
-        assert sum(chunk.size for chunk in stream) == 1
-    assert stream.skipped == 1
+    for block_size in (1, 1 << 20):  # the first label decides, wherever the text is cut
+        with open_stream(path, text_column="t", target="y", on_error="skip", block_size=block_size) as stream:
+            assert sum(chunk.size for chunk in stream) == 1
+        assert (stream.skipped, stream.faults[0].line) == (1, 2)
+        assert message in stream.faults[0].args[0]
 
 
 def test_json_lines_need_to_know_their_members(file):

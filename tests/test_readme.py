@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import re
 import subprocess
 import sys
@@ -60,6 +61,10 @@ def test_the_commands_run_and_train_prints_what_the_readme_shows(tmp_path):
         printed[words[1]] = done.stdout
     same_text(block_after("From a file", "text"), printed["train"])
     assert "hold together" in printed["compare"]
+    machine = block_after("For machines", "sh").replace("python -c", f"{sys.executable} -c")
+    piped = machine.replace("onepass train", f"{sys.executable} -m onepass.cli train -q")
+    said = subprocess.run(["bash", "-c", piped], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=True)
+    assert json.loads(said.stdout) == json.loads(block_after("For machines", "json"))
     assert len((tmp_path / "labels.csv").read_text().splitlines()) == 1001
 
 

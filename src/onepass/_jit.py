@@ -21,7 +21,7 @@ _noticed = False
 def jit(function: Function) -> Function:
     """The function, compiled at its first call (never at import)."""
     try:
-        return numba.njit(cache=True, nogil=True, fastmath=False)(function)  # type: ignore[no-any-return]
+        compiled = numba.njit(cache=True, nogil=True, fastmath=False)(function)
     except RuntimeError:  # numba finds neither the package folder nor the home writable
         global _noticed
         if not _noticed:
@@ -31,6 +31,29 @@ def jit(function: Function) -> Function:
             )
             _noticed = True
         return numba.njit(nogil=True, fastmath=False)(function)  # type: ignore[no-any-return]
+    _forgive(getattr(getattr(compiled, "_cache", None), "_cache_file", None))
+    return compiled  # type: ignore[no-any-return]
+
+
+def _forgive(cache: Any) -> None:
+    """Let a damaged cache be an empty one: numba itself stumbles over a file that was cut short."""
+    if cache is None:  # the JIT is off
+        return
+    load_index, load_data = cache._load_index, cache._load_data
+
+    def index() -> Any:
+        try:
+            return load_index()
+        except Exception:  # whatever unpickling junk may raise
+            return {}
+
+    def data(name: str) -> Any:
+        try:
+            return load_data(name)
+        except Exception as error:
+            raise OSError(f"{name} is damaged") from error  # which numba takes as: not there
+
+    cache._load_index, cache._load_data = index, data
 
 
 def by_type(table: Mapping[type, Function]) -> Function:

@@ -28,6 +28,7 @@ from onepass.learners.shifted import unshifted
 from onepass.loop import GREW, RADIUS2, SCALE, first_state, head_of, keep, learn, renew_norm
 from onepass.models import LinearModel, VotedModel
 from onepass.regret import Regret, regret
+from onepass.repeats import no_repeats, recognise, repeat_reason
 from onepass.rows import (
     LARGEST,
     AnyRows,
@@ -54,6 +55,7 @@ from onepass.trace.log import PER_UPDATE, PER_VALUE, empty_log
 from onepass.trace.tally import Tally, empty_tally, enter
 
 AUTO_ROWS = 1000  # rows that radius="auto" reads and does not count
+SINGLES = 64  # rows fed one by one that the repeat alarm hears together
 RENEW = 1 << 16  # rounds after which ‖w‖² is summed afresh
 
 
@@ -81,6 +83,7 @@ class Pass:
     validation_fraction share of the rows kept out of the pass, for the conversion "validation"
     stop_at             stop as soon as the certificate is at most this
     order_alarm         whether to withhold certificates when labels come in an order that no i.i.d. draw would show
+    repeat_alarm        whether to withhold certificates when a block of 100 rows or more comes a second time
     seed                chooses the rows kept out
 
     >>> rng = np.random.default_rng(0)
@@ -113,6 +116,7 @@ class Pass:
         validation_fraction: float = 0.0,
         stop_at: float | None = None,
         order_alarm: bool = True,
+        repeat_alarm: bool = True,
         seed: int = 0,
     ) -> None:
         self.learner = named(learner)
@@ -148,7 +152,7 @@ class Pass:
             order_alarm,
             seed,
         )
-        self.penalised = penalised
+        self.penalised, self.repeat_alarm = penalised, bool(repeat_alarm)
         self.rows = 0  # rows read
         self.rounds = 0  # rows learned from
         self.stopped = False
@@ -175,6 +179,8 @@ class Pass:
         self._first: Survivor | None = None
         self._updates = 0
         self._order = order_state(self._labels.count)
+        self._repeats = no_repeats()
+        self._single: list[tuple[Any, Ints]] = []  # rows fed one by one that the repeat alarm has not heard yet
         self._void: tuple[str, ...] = ()
         self._assumed: tuple[str, ...] = ()
         self._watched: dict[str, Watchlist] = {}
@@ -293,7 +299,7 @@ class Pass:
         code = self._codes.get(label.item() if isinstance(label, np.generic) else label)
         if code is None or not np.abs(X).max() <= LARGEST or self._next_border() == self.rounds + 1:
             return False
-        self._hear(code)
+        self._hear_one(X, code)
         self._advance(Dense(X), code)
         return True
 
@@ -303,6 +309,7 @@ class Pass:
             first = min(len(y), AUTO_ROWS - self.rows)
             self._measure(part(rows, 0, first), y[:first])
             rows, y = part(rows, first, len(y)), y[first:]
+        fed = rows
         if self._R is not None:
             rows = onto_ball(rows, self._R)
         held = held_out(self.seed, self.rows, len(y), self.validation_fraction)
@@ -319,22 +326,46 @@ class Pass:
                 out, stretch, labels = held[done:stop], part(rows, done, stop), y[done:stop]
                 self._watch("validation", take(stretch, out), labels[out])
                 stretch, labels = take(stretch, ~out), labels[~out]
-            self._hear(y[done:stop])
+            self._hear(part(fed, done, stop), y[done:stop])
             if len(labels):
                 self._advance(stretch, labels)
             done = stop
 
-    def _hear(self, y: Ints) -> None:
+    def _hear(self, rows: AnyRows, y: Ints) -> None:
+        """What the alarms look at: the rows as they were fed."""
+        if self.repeat_alarm:
+            self._recall_single()
+            self._beside(self._recognise, rows, y)
+        self._listen(y)
+
+    def _hear_one(self, X: Any, y: Ints) -> None:
+        """The same for one row, which is kept until there are more: a call for each costs as much as learning it."""
+        if self.repeat_alarm:
+            self._single.append((X.copy(), y))
+            if len(self._single) == SINGLES:
+                self._recall_single()
+        self._listen(y)
+
+    def _listen(self, y: Ints) -> None:
         self.rows += len(y)
         if self.order_alarm and self._labels.count <= self._order.seen.size:
             self._beside(listen, self._order, y)
+
+    def _recall_single(self) -> None:
+        if self._single:
+            rows, y = (np.concatenate(parts) for parts in zip(*self._single, strict=True))
+            self._single = []
+            self._recognise(Dense(rows), y)
+
+    def _recognise(self, rows: AnyRows, y: Ints) -> None:
+        self._repeats = recognise(self._repeats, rows, y)
 
     def _measure(self, rows: AnyRows, y: Ints) -> None:
         """radius="auto": the first rows only tell how long rows are."""
         norms = np.zeros(len(y))
         squared_norms(rows, norms)
         self._longest_row = max(self._longest_row, math.sqrt(norms.max(initial=0.0)))
-        self._hear(y)
+        self._hear(rows, y)
         if self.rows >= AUTO_ROWS:
             if self._longest_row == 0.0:
                 raise DataError(f"radius='auto': the first {AUTO_ROWS} rows are all zero; give radius a number")
@@ -551,10 +582,14 @@ class Pass:
     def _trace(self) -> Trace:
         """The trace, sharing arrays with the pass: for use before the next row."""
         self._enter_tally()
+        self._recall_single()
         void = self._void
-        reason = order_reason(self._order) if self.order_alarm else None
-        if reason is not None and reason not in void:
-            void = (*void, reason)
+        for reason in (
+            order_reason(self._order) if self.order_alarm else None,
+            repeat_reason(self._repeats) if self.repeat_alarm else None,
+        ):
+            if reason is not None and reason not in void:
+                void = (*void, reason)
         now = (self.rows, self.rounds, void, self._assumed)
         if self._answers.get("now") == now:
             known: Trace = self._answers["trace"]
@@ -674,6 +709,7 @@ class Pass:
         Not copied, it shares arrays with the pass: store it before the next row.
         """
         self._enter_tally()
+        self._recall_single()
         kept = {name: getattr(self, name) for name in _CHANGING}
         state = {**kept, "_log": self._log.cut(), "_columns": self._columns}
         return copy.deepcopy(state) if copied else state
@@ -687,7 +723,7 @@ class Pass:
         """Go on from where `state` was taken, in a pass with the same options."""
         for name, value in copy.deepcopy(state).items():
             setattr(self, name, value)
-        self._answers = {}
+        self._answers, self._single = {}, []
         self._take_room(self._weights)
         self._rule = self.learner.rule(self._setting)
 
@@ -725,6 +761,7 @@ _OPTIONS = (  # what it takes, beside learner and classes, to make the pass
     "validation_fraction",
     "stop_at",
     "order_alarm",
+    "repeat_alarm",
     "seed",
 )
 
@@ -745,6 +782,7 @@ _CHANGING = (
     "_first",
     "_updates",
     "_order",
+    "_repeats",
     "_void",
     "_assumed",
     "_watched",

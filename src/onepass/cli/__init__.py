@@ -115,6 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from onepass.cli.terminal import exit_code
     from onepass.errors import OnepassError
 
+    if sys.stderr is None:  # closed (2>&-): no file that is opened later must take its place
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     try:

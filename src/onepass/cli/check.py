@@ -11,8 +11,7 @@ import numpy as np
 
 from onepass.cli import reading as reader
 from onepass.cli import terminal
-
-SHOWN = 5  # bad lines
+from onepass.errors import DataError
 
 
 @click.command("check", cls=terminal.Sectioned)
@@ -22,8 +21,8 @@ SHOWN = 5  # bad lines
 def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) -> None:
     """Read FILE... from end to end and tell what is there: labels, width, density, bad lines, telling order.
 
-    Bad lines of svmlight, Vowpal Wabbit and JSONL files are counted and shown; in other formats the first one ends the
-    check. Exit code 3 if there is one.
+    Bad lines of text are counted, and the first ten shown with what is wrong with them; in Parquet, Arrow, npy and npz
+    the first bad row ends the check. Exit code 3 if there is one.
 
     \b
     Examples:
@@ -31,19 +30,12 @@ def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) 
       onepass check table.csv --target class
     """
     from onepass.alarms import listen, order_reason, order_state
-    from onepass.errors import printable
     from onepass.rows import Dense, count
 
-    bad: list[str] = []
-    more: dict[str, Any] = {}
-    line_format = reading["format"] in (None, "svmlight", "vw", "jsonl")
-    if line_format:
-        reading = reading | {"on_error": "skip"}
-        more["quarantine"] = lambda text: bad.append(printable(text.rstrip(b"\n"))) if len(bad) < SHOWN else None
     labels: Counter[Any] = Counter()
     order, codes = order_state(2), dict[Any, int]()
     rows = values = width = 0
-    with _opened(paths, reading, more) as stream:
+    with _opened(paths, reading) as stream:
         with terminal.bar(stream.total_bytes, say) as tick:
             for chunk in stream:
                 rows += count(chunk.rows)
@@ -77,7 +69,7 @@ def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) 
         "values": values,
         "labels": shown,
         "bad": stream.skipped,
-        "bad_lines": bad,
+        "bad_lines": [str(fault) for fault in stream.faults],
         "notes": notes,
     }
     say.result(result, lambda: _text(result))
@@ -85,20 +77,19 @@ def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) 
         raise SystemExit(3)
 
 
-def _opened(paths: tuple[str, ...], reading: dict[str, Any], more: dict[str, Any]) -> Any:
+def _opened(paths: tuple[str, ...], reading: dict[str, Any]) -> Any:
     """A stream that counts bad lines where its format can, and stops at them where it cannot."""
     from onepass.io import open_stream
 
     given = reader.said(reading)
-    if reading["on_error"] == "skip":
-        try:
-            return open_stream(list(paths), on_error="skip", **more, **given)
-        except ValueError as error:
-            if "on_error" not in str(error):
-                raise
-        except OSError as error:
-            raise click.UsageError(f"{error.filename}: {error.strerror}") from None
-    return open_stream(list(paths), **given)
+    try:
+        return open_stream(list(paths), on_error="skip", **given)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        if "on_error" in str(error):
+            return open_stream(list(paths), **given)
+        raise click.UsageError(str(error)) from None
 
 
 def _text(result: dict[str, Any]) -> str:
@@ -109,7 +100,8 @@ def _text(result: dict[str, Any]) -> str:
         f"{result['rows']:,} rows, {result['features']:,} features, {density:.3%} of the values are not zero",
         f"labels: {labels}",
         f"bad lines: {result['bad']:,}",
-        *(f"  {line[:100]}" for line in result["bad_lines"]),
+        *(f"  {line}" for line in result["bad_lines"]),
+        *(["  …"] if result["bad"] > len(result["bad_lines"]) else []),
         *(f"note: {note}" for note in result["notes"] if not note.startswith("labels: ")),
     ]
     return "\n".join(lines)

@@ -1,22 +1,22 @@
-"""`onepass cluster points.csv -k 20`: k-means on a file of points."""
+"""`onepass cluster points.csv -k 20`: k-means on files of points."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
-import numpy.typing as npt
 
-from onepass.cli import pages
-from onepass.cli.terminal import console, options, print_json, progress
+from onepass.cli import clustering, pages, terminal
+from onepass.cli import reading as reader
+from onepass.cli.learning import Size, peak_memory
 from onepass.errors import DataError
-from onepass.files import replacing
 
 TABLES = (".csv", ".parquet", ".npy")
 FIGURES = (".png", ".svg", ".pdf")
-METHODS = ("k-means++", "greedy-k-means++", "local-search++", "k-means||", "random")
+METHODS = ("local-search++", "k-means++", "greedy-k-means++", "k-means||", "random")
 
 
 def _range(context: click.Context, parameter: click.Parameter, value: str | None) -> range | None:
@@ -29,10 +29,10 @@ def _range(context: click.Context, parameter: click.Parameter, value: str | None
 
 
 @click.command(name="cluster")
-@click.argument("points", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
 @click.option("-k", "--n-clusters", type=click.IntRange(1), help="How many clusters.")
 @click.option("--k-range", callback=_range, help="Try every k of first:last, such as 2:20, and draw the elbow.")
-@click.option("--init", type=click.Choice(METHODS), default="k-means++", show_default=True, help="Where to start.")
+@click.option("--init", type=click.Choice(METHODS), default=METHODS[0], show_default=True, help="Where to start.")
 @click.option("--n-init", type=click.IntRange(1), default=10, show_default=True, help="Seedings; the best is kept.")
 @click.option("--max-iter", type=click.IntRange(1), default=300, show_default=True, help="Iterations at most.")
 @click.option("--tol", type=click.FloatRange(0), default=1e-4, show_default=True, help="0: until no label changes.")
@@ -40,34 +40,56 @@ def _range(context: click.Context, parameter: click.Parameter, value: str | None
     "--delta", type=float, default=0.05, show_default=True, help="The quality holds with probability 1 - delta."
 )
 @click.option("--random-state", "--seed", type=int, default=0, show_default=True, help="Seed of the draws.")
-@click.option("--threads", type=click.IntRange(1), help="Default: all cores. Changes no bit of the result.")
+@click.option(
+    "--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True, help="Number type."
+)
+@click.option("--stream", is_flag=True, help="Keep no rows: one pass in bounded memory, whatever the size.")
+@click.option(
+    "--max-memory", type=Size(), default="2GB", show_default=True, help="Stream if clustering would need more."
+)
+@click.option("--coreset-size", type=click.IntRange(1), help="Rows that stand for a stream.  [default: 200 a cluster]")
+@click.option("--exact", is_flag=True, help="After a stream read again, for exact sizes (--labels does so too).")
 @click.option("--labels", type=click.Path(path_type=Path), help="Write each point's cluster (.csv, .parquet, .npy).")
 @click.option("--centres", type=click.Path(path_type=Path), help="Write the centres (.csv, .parquet, .npy).")
 @click.option("--figure", type=click.Path(path_type=Path), help="Draw the clusters or the elbow (.png, .svg, .pdf).")
 @pages.option
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
-@options
+@reader.options
+@terminal.talking
 def command(
-    points: Path,
+    paths: tuple[str, ...],
     n_clusters: int | None,
     k_range: range | None,
+    dtype: str,
+    stream: bool,
+    max_memory: int,
+    coreset_size: int | None,
+    exact: bool,
     labels: Path | None,
     centres: Path | None,
     figure: Path | None,
     report: str | None,
     force: bool,
-    as_json: bool,
-    quiet: bool,
+    reading: dict[str, Any],
+    say: terminal.Say,
     **parameters: Any,
 ) -> None:
-    """Cluster the points of a CSV, Parquet or npy file by k-means.
+    """Cluster the points of FILE... by k-means.
+
+    FILE may be a path, a glob, a folder, @list.txt, or - for stdin; CSV, TSV, Parquet, Arrow, npy, npz, svmlight and
+    others, plain or compressed, are told apart by their content. Every column counts but those that --target and
+    --ignore name; labels are ignored. --threads is for reading and computing, and changes no bit of the result.
 
     \b
-    onepass cluster points.csv -k 20
-    onepass cluster points.parquet -k 20 --labels labels.csv --centres centres.csv --figure clusters.png
-    onepass cluster points.csv --k-range 2:20 --figure elbow.svg
-    onepass cluster points.csv -k 20 --report page.html
+    Examples:
+      onepass cluster points.csv -k 20
+      onepass cluster points.parquet -k 20 --labels labels.csv --centres centres.csv --figure clusters.png
+      onepass cluster points.csv --k-range 2:20 --figure elbow.svg
+      onepass cluster 'big-*.csv.gz' -k 20 --stream --labels labels.parquet
+      onepass cluster points.csv -k 20 --report page.html
     """
+    from onepass.cluster.gather import Plan
+
     if (n_clusters is None) == (k_range is None):
         raise click.UsageError("Give either -k or --k-range.")
     if k_range is not None and (labels or centres):
@@ -75,104 +97,130 @@ def command(
     for path, kinds in ((labels, TABLES), (centres, TABLES), (figure, FIGURES)):
         _writable(path, kinds, force)
     pages.check(report, force)
-    X, names = read_points(points)
+    again = bool(labels or exact)
+    if stream and again and "-" in paths:
+        raise click.UsageError("--labels and --exact read a stream twice, and stdin can be read only once: save it.")
+    parameters["threads"] = reading["threads"]
+    ks = k_range or range(n_clusters or 1, (n_clusters or 1) + 1)
+    plan = Plan(
+        ks[-1], max_memory, stream, coreset_size, None, np.dtype(dtype), reading["threads"], parameters["random_state"]
+    )
+    points = clustering.read(paths, reading, plan, say)
+    if ks[-1] > points.gathered.rows:
+        raise DataError(
+            f"n_clusters={ks[-1]} is more than the {points.gathered.rows} points: "
+            + ("lower -k" if n_clusters else f"end --k-range at {points.gathered.rows} or below")
+        )
+    if points.gathered.method and again and "-" in paths:
+        raise DataError("stdin can be read only once", remedy="save it, or raise --max-memory")
+    if points.gathered.method == "mini-batch" and len(ks) > 1:
+        raise DataError("--k-range: sparse rows of a stream are not kept to try several k", remedy="raise --max-memory")
+    job = _Job(paths, reading, points, say, parameters, report)
+    found = [job.cluster(k) for k in ks]
+    counts = job.counts(found, labels, again)
     if k_range is not None:
-        _elbow(X, k_range, figure, as_json, quiet, parameters, (report, points))
-        return
-    assert n_clusters is not None
-    result = _run(X, n_clusters, quiet, parameters)
-    if labels:
-        write_table(labels, result.labels[:, None], ["label"])
-    if centres:
-        write_table(centres, result.centres, names)
-    if figure:
-        from onepass.report.cluster import draw_clusters
+        if figure:
+            from onepass.report.cluster import draw_elbow
 
-        draw_clusters(figure, X, result.labels, result.centres, result.history, names)
-    files = [str(path) for path in (labels, centres, figure, report) if path]
-    record = _record(X, result, parameters) | {"files": files}
-    if report or as_json:
+            draw_elbow(figure, ks, [float(one.inertias.sum()) for one in counts])
+        files = [str(path) for path in (figure, report) if path]
+        _tell_elbow(job, ks, found, counts, files)
+    else:
+        if centres:
+            clustering.write_centres(centres, found[0].centres, points.names)
+        if figure:
+            _draw(figure, job, found[0])
+        files = [str(path) for path in (labels, centres, figure, report) if path]
+        _tell(job, found[0], counts[0], files)
+    if files:
+        say.aside(f"Wrote {', '.join(files)}.")
+    say.aside(f"{peak_memory():.0f} MB at most")
+
+
+class _Job:
+    """The points of one call, and what is done with them for one k or several."""
+
+    def __init__(
+        self,
+        paths: tuple[str, ...],
+        reading: dict[str, Any],
+        points: clustering.Points,
+        say: terminal.Say,
+        parameters: dict[str, Any],
+        report: str | None,
+    ) -> None:
+        self.paths, self.reading, self.points, self.say, self.parameters = paths, reading, points, say, parameters
+        self.report = report
+        self.method = points.gathered.method
+        self.exact = self.method is None  # whether sizes and inertias are counted, not estimated
+        self.X: Any = None
+        self.weights: Any = None
+        if self.method is None:
+            self.X = points.gathered.table()
+        elif self.method == "coreset":
+            self.X, self.weights = points.gathered.sample()
+
+    def cluster(self, k: int) -> Any:
+        """The best clustering found; without labels and inertia where all rows are gone."""
+        from onepass.cluster.run import Result
+
+        if self.method == "mini-batch":
+            none = np.empty(0, dtype=np.int32)
+            return Result(self.points.gathered.clusters().centres, none, np.nan, 0, [], [], None)
+        result = clustering.run(self.X, self.weights, k, self.say, self.parameters)
+        # The theorem speaks of the rows that were seeded, not of those they stand for.
+        return result if self.method is None else result._replace(quality=None)
+
+    def counts(self, found: list[Any], labels: Path | None, again: bool) -> list[clustering.Count]:
+        """Sizes and inertias: counted, or, of a stream that is not read again, as what stands for it has them."""
+        gathered = self.points.gathered
+        if self.method is None or again:
+            with clustering.label_file(labels, gathered.rows) as write:
+                if self.method is None:
+                    write(found[-1].labels)
+                else:
+                    centres = [one.centres for one in found]
+                    self.exact = True
+                    return clustering.read_again(self.paths, self.reading, self.points, centres, write, self.say)
+        if self.method == "mini-batch":
+            sizes = np.rint(gathered.clusters().mass).astype(np.int64)
+            return [clustering.Count(sizes, np.full(sizes.size, np.nan))]
+        return [clustering.count(self.X, self.weights, one.centres, self.parameters["threads"]) for one in found]
+
+    def facts(self) -> dict[str, Any]:
+        """What every result says of the points."""
+        gathered = self.points.gathered
+        return {
+            "n_samples": gathered.rows,
+            "n_features": gathered.width,
+            "stream": self.method,
+            "coreset_points": None if self.weights is None else len(self.weights),
+            "exact": self.exact,
+            "parameters": self.parameters,
+        }
+
+    def tell(self, result: dict[str, Any], text: Callable[[], str], shown: dict[str, Any]) -> None:
+        """The result, and its page if one was asked for; `shown` is what only the page needs."""
+        made = pages.made(data=pages.identity(*self.paths), options=self.parameters)
+        result |= {"report": self.report, "details": shown | made}
+        pages.write(result, self.report)
+        self.say.result(result, text)
+
+    def plane(self, result: Any) -> dict[str, Any]:
+        """Some points in the plane, where there are points that can be drawn."""
+        import scipy.sparse
+
         from onepass.report.cluster import details
 
-        found = details(X, result.labels, result.centres, names)
-        record |= {"report": report, "details": found | _made(points, parameters)}
-        pages.write(record, report)
-    _tell(record, result, as_json, quiet)
+        if self.X is None or scipy.sparse.issparse(self.X):
+            return {}
+        return details(self.X, result.labels, result.centres, self.points.names)
 
-
-def read_points(path: Path) -> tuple[npt.NDArray[Any], list[str]]:
-    """The table in the file as numbers, and the names of its columns. A CSV's first row is a header if it is no row of
-    numbers."""
-    kind = path.suffix.lower()
-    if kind == ".npy":
-        try:
-            X = np.load(path, allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
-            raise DataError(f"{path}: not a readable .npy file ({error})") from error
-        if X.ndim != 2:
-            raise DataError(f"{path}: holds an array of shape {X.shape}; points are rows of a table")
-        return X, [f"x{f + 1}" for f in range(X.shape[1])]
-    import pyarrow as pa
-
-    try:
-        if kind == ".parquet":
-            from pyarrow import parquet
-
-            table = parquet.read_table(path)
-        else:
-            table = _read_csv(path)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: {str(error).strip()}") from error
-    columns = []
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if column.null_count:
-            row = next(i for i, value in enumerate(column) if not value.is_valid)
-            raise DataError(f"{path}: column {name!r} has no value in row {row + 1}: drop or fill that row")
-        if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-            raise DataError(f"{path}: column {name!r} holds {column.type}, not numbers: leave it out of the file")
-        columns.append(column.to_numpy())
-    if not columns or not table.num_rows:
-        raise DataError(f"{path}: no points in it")
-    dtype = np.float32 if all(column.dtype == np.float32 for column in columns) else np.float64
-    return np.column_stack(columns).astype(dtype), [str(name) for name in table.column_names]
-
-
-def _read_csv(path: Path) -> Any:
-    from pyarrow import csv
-
-    with path.open(encoding="utf-8-sig") as file:
-        first = file.readline().strip()
-    if not first:
-        raise DataError(f"{path}: no points in it")
-    bare = all(_is_number(cell) for cell in first.split(","))
-    return csv.read_csv(path, read_options=csv.ReadOptions(autogenerate_column_names=bare))
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def write_table(path: Path, values: npt.NDArray[Any], names: list[str]) -> None:
-    """The columns under their names, in the format of the file's ending; whole or not at all."""
-    with replacing(path) as file:
-        if path.suffix.lower() == ".npy":
-            np.save(file, values[:, 0] if names == ["label"] else values)
-            return
-        import pyarrow as pa
-
-        table = pa.table(dict(zip(names, values.T, strict=True)))
-        if path.suffix.lower() == ".parquet":
-            from pyarrow import parquet
-
-            parquet.write_table(table, file)
-        else:
-            from pyarrow import csv
-
-            csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed"))
+    def caveat(self) -> str:
+        """What a reader of estimates must know."""
+        if self.exact:
+            return ""
+        return f" (sizes and inertia as the {self.method} has them; --exact or --labels reads again and counts)"
 
 
 def _writable(path: Path | None, kinds: tuple[str, ...], force: bool) -> None:
@@ -187,113 +235,80 @@ def _writable(path: Path | None, kinds: tuple[str, ...], force: bool) -> None:
         raise click.UsageError(f"{path} exists; --force overwrites it.")
 
 
-def _run(X: npt.NDArray[Any], k: int, quiet: bool, parameters: dict[str, Any]) -> Any:
-    from onepass.cluster.run import kmeans
+def _draw(path: Path, job: _Job, result: Any) -> None:
+    """The points, or the coreset that stands for them."""
+    import scipy.sparse
 
-    rounds = parameters["n_init"]
-    with progress(f"k = {k}", None, quiet) as tick:
-        done = 0
+    from onepass.report.cluster import draw_clusters
 
-        def follow(iteration: int, inertia: float, shift: float) -> None:
-            nonlocal done
-            done += 1
-            tick(done, note=f"iterations, inertia {inertia:.6g}, {rounds} seedings")
-
-        return kmeans(X, k, callback=follow, **parameters)
-
-
-def _elbow(
-    X: npt.NDArray[Any],
-    ks: range,
-    path: Path | None,
-    as_json: bool,
-    quiet: bool,
-    parameters: dict[str, Any],
-    page: tuple[str | None, Path],
-) -> None:
-    if ks[-1] > len(X):
-        raise DataError(f"--k-range goes to {ks[-1]}, but there are only {len(X)} points: end it at {len(X)} or below")
-    found = [(k, _run(X, k, quiet, parameters)) for k in ks]
-    if path:
-        from onepass.report.cluster import draw_elbow
-
-        draw_elbow(path, [k for k, _ in found], [result.inertia for _, result in found])
-    report, points = page
-    files = [str(path) for path in (path, report) if path]
-    rows = [{"n_clusters": k, "inertia": r.inertia, "n_iter": r.iterations} for k, r in found]
-    record = {"command": "cluster", "k_range": rows, "n_samples": len(X), "files": files}
-    record |= {"report": report, "details": _made(points, parameters)}
-    pages.write(record, report)
-    if as_json:
-        print_json(record)
+    if job.X is None or scipy.sparse.issparse(job.X):
+        job.say.aside("--figure: sparse rows are not drawn")
         return
-    _table(["k", "inertia", "of k before"], _falls([(k, r.inertia) for k, r in found]))
-    _wrote(files, quiet)
+    draw_clusters(path, job.X, result.labels, result.centres, result.history, job.points.names)
 
 
-def _falls(found: list[tuple[int, float]]) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = []
-    for at, (k, inertia) in enumerate(found):
-        before = found[at - 1][1] if at else 0.0
-        rows.append((str(k), f"{inertia:.6g}", f"{inertia / before:.1%}" if before > 0 else ""))
-    return rows
+def _tell_elbow(job: _Job, ks: range, found: list[Any], counts: list[clustering.Count], files: list[str]) -> None:
+    inertias = [float(one.inertias.sum()) for one in counts]
+    rows = [
+        {"n_clusters": k, "inertia": inertia, "n_iter": result.iterations}
+        for k, inertia, result in zip(ks, inertias, found, strict=True)
+    ]
+    result = {"command": "cluster", "k_range": rows, **job.facts(), "files": files}
+    table = _table(["k", "inertia", "of k before"], _falls(ks, inertias))
+    job.tell(result, lambda: table if job.exact else f"{table}\n{job.caveat().strip()}", {})
 
 
-def _made(points: Path, parameters: dict[str, Any]) -> dict[str, Any]:
-    """How the result came about, for a page."""
-    return pages.made(data=pages.identity(str(points)), options=parameters)
+def _falls(ks: range, inertias: list[float]) -> list[tuple[str, ...]]:
+    before = [0.0, *inertias]
+    return [
+        (str(k), f"{inertia:.6g}", f"{inertia / last:.1%}" if last > 0 else "")
+        for k, inertia, last in zip(ks, inertias, before, strict=False)
+    ]
 
 
-def _record(X: npt.NDArray[Any], result: Any, parameters: dict[str, Any]) -> dict[str, Any]:
-    """The result, by the API's names."""
-    k = len(result.centres)
-    sizes = np.bincount(result.labels, minlength=k)
-    offset = X.astype(np.float64) - result.centres[result.labels]
-    parts = np.bincount(result.labels, np.einsum("if,if->i", offset, offset), k)
+def _tell(job: _Job, result: Any, count: clustering.Count, files: list[str]) -> None:
+    sizes, parts = count
+    inertia = float(parts.sum()) if job.method else result.inertia
     quality = result.quality
-    return {
+    told = {
         "command": "cluster",
-        "n_clusters": k,
-        "n_samples": len(X),
-        "n_features": X.shape[1],
-        "inertia": result.inertia,
+        "n_clusters": len(sizes),
+        "inertia": _number(inertia),
         "n_iter": result.iterations,
         "history": result.history,
         "sizes": sizes.tolist(),
-        "inertias": parts.tolist(),
+        "inertias": [_number(part) for part in parts.tolist()],
         "centres": result.centres.tolist(),
         "quality": quality and {**quality._asdict(), "ratio": quality.ratio, "statement": str(quality)},
-        "parameters": parameters,
+        **job.facts(),
+        "files": files,
     }
 
+    def text() -> str:
+        n = job.points.gathered.rows
+        rows: list[tuple[str, ...]] = [
+            (str(c), f"{size:,}", f"{size / n:.1%}", f"{part:.6g}", f"{part / max(size, 1):.4g}")
+            for c, (size, part) in enumerate(zip(sizes.tolist(), parts.tolist(), strict=True))
+        ]
+        ended = f" after {result.iterations} iterations" if result.iterations else ""
+        lines = [
+            _table(["cluster", "points", "share", "inertia", "a point"], rows),
+            f"{n:,} points, {len(sizes)} clusters, inertia {inertia:.6g}{ended}{job.caveat()}.",
+        ]
+        if quality is not None and not job.say.quiet:
+            lines.append(str(quality))
+        return "\n".join(lines)
 
-def _tell(record: dict[str, Any], result: Any, as_json: bool, quiet: bool) -> None:
-    if as_json:
-        print_json(record)
-        return
-    k, points = record["n_clusters"], record["n_samples"]
-    rows: list[tuple[str, ...]] = [
-        (str(c), f"{size:,}", f"{size / points:.1%}", f"{part:.6g}", f"{part / max(size, 1):.4g}")
-        for c, (size, part) in enumerate(zip(record["sizes"], record["inertias"], strict=True))
-    ]
-    _table(["cluster", "points", "share", "inertia", "a point"], rows)
-    click.echo(f"{points:,} points, {k} clusters, inertia {result.inertia:.6g} after {result.iterations} iterations.")
-    if result.quality is not None and not quiet:
-        click.echo(str(result.quality))
-    _wrote(record["files"], quiet)
-
-
-def _table(names: list[str], rows: list[tuple[str, ...]]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None)
-    for name in names:
-        table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(*row)
-    console().print(table)
+    wanted = job.report or job.say.as_json or job.say.as_jsonl
+    job.tell(told, text, job.plane(result) if wanted else {})
 
 
-def _wrote(files: list[str], quiet: bool) -> None:
-    if files and not quiet:
-        click.echo(f"Wrote {', '.join(files)}.", err=True)
+def _number(value: float) -> float | None:
+    """JSON has no NaN."""
+    return None if np.isnan(value) else value
+
+
+def _table(names: list[str], rows: list[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [names, *rows]]
+    return "\n".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import sys
 import threading
@@ -162,6 +163,7 @@ def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say, kept: resum
                     patience.cancel()
                     reader.check_bad(stream, max_bad)
                     tick(stream.consumed, feeding.note, feeding.facts)
+                reader.check_bad(stream, max_bad, at_the_end=not run.stopped)
         except KeyboardInterrupt:
             feeding.interrupted, feeding.status = True, attention.status
             kept.save(run)
@@ -184,7 +186,11 @@ def _feed(run: Pass, rows: Any, labels: Any, origin: Any) -> None:
     except DataError as error:
         met = {reader.label_text(label) for label in labels.tolist()} | {reader.label_text(c) for c in run.classes}
         remedy = f"--classes {','.join(sorted(met))}" if "`classes`" in str(error) else None
-        message = str(error).partition("; for more than two")[0]
+        message = str(error).partition("; for more than two")[0].removeprefix("y: ")
+        row = re.search(r" in row (\d+)", message)
+        if row and origin.lines == len(labels):  # no blank or bad line in between: the row is the line
+            line = origin.line + int(row[1])
+            raise DataError(message.replace(row[0], ""), path=origin.path, line=line, remedy=remedy) from None
         raise DataError(f"after line {origin.line}: {message}", path=origin.path, remedy=remedy) from None
 
 

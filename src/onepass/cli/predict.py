@@ -81,8 +81,11 @@ def command(
             tick(stream.consumed, partial("{:,} rows".format, rows), partial(dict, rows=rows))
     if labelled:
         say.aside(f"{wrong / labelled:.4f} of the {labelled:,} labelled rows were predicted wrong")
+    if stream.skipped:
+        say.aside(f"{stream.skipped:,} bad lines have no prediction, the first: {stream.faults[0]}")
     if output != "-":
-        result = {"command": "predict", "rows": rows, "labelled": labelled, "wrong": wrong, "output": output}
+        told = {"rows": rows, "labelled": labelled, "wrong": wrong, "skipped": stream.skipped}
+        result = {"command": "predict", **told, "output": output}
         say.result(result, lambda: f"wrote {rows:,} predictions to {output}")
 
 

@@ -115,7 +115,7 @@ def opened(
         if isinstance(error, DataError):
             raise
         if isinstance(error, OSError):
-            raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+            raise click.UsageError(f"--on-error: {error.filename}: {error.strerror}") from None
         raise click.UsageError(str(error)) from None
     try:
         with stream:
@@ -167,16 +167,17 @@ def check_columns(stream: Stream, kept: Any) -> None:
         )
 
 
-def check_bad(stream: Stream, max_bad: str) -> None:
-    """End the run when more lines were bad than --max-bad allows."""
+def check_bad(stream: Stream, max_bad: str, at_the_end: bool = False) -> None:
+    """End the run when more lines were bad than --max-bad allows; before the end a share is one of at least 1000."""
     share = max_bad.endswith("%")
     try:
         limit = float(max_bad.rstrip("%"))
     except ValueError:
         raise click.UsageError(f"--max-bad must be a number or a percentage, got {max_bad!r}") from None
     seen = stream.rows + stream.skipped
-    if stream.skipped > (limit / 100 * max(seen, 1000) if share else limit):
-        raise DataError(f"{stream.skipped} bad lines in {seen}, more than --max-bad {max_bad} allows")
+    if stream.skipped > (limit / 100 * max(seen, 0 if at_the_end else 1000) if share else limit):
+        first = f"; the first: {stream.faults[0]}" if stream.faults else ""
+        raise DataError(f"{stream.skipped} bad lines in {seen}, more than --max-bad {max_bad} allows{first}")
 
 
 def twins(stream: Stream) -> str | None:

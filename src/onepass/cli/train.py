@@ -11,6 +11,7 @@ from onepass.cli import learning as learner
 from onepass.cli import pages, resuming, terminal
 from onepass.cli import reading as reader
 from onepass.cli.startup import lighten_numba
+from onepass.errors import printable
 
 
 @click.command("train", cls=terminal.Sectioned)
@@ -88,7 +89,9 @@ def command(
     shown = bool(report) or say.as_json or say.as_jsonl
     run = pages.watched(run, shown, kept.history)
     with reader.opened(paths, reading, resumed=kept) as stream:
-        say.aside(f"reading {', '.join(stream.paths[:3])} as {stream.format}, compression {stream.compression}")
+        say.aside(
+            f"reading {printable(', '.join(stream.paths[:3]))} as {stream.format}, compression {stream.compression}"
+        )
         kept.look_at(stream)
         feeding = learner.feed(run, stream, reading["max_bad"], say, kept)
         notes = stream.notes
@@ -106,7 +109,12 @@ def command(
         model.about["data"] = [reader.identity(known) for known in stream.identity if known is not None]
         if output == "-":
             raise click.UsageError("--output - is not supported: a model is a file")
-        model.save(output)
+        try:
+            model.save(output)
+        except OSError as error:
+            raise click.ClickException(
+                f"cannot write {output}: {error.strerror}; what was there before is intact"
+            ) from None
         written = output
     result = {
         "command": "train",
@@ -116,6 +124,7 @@ def command(
         "learner": repr(run.learner),
         "stopped": run.stopped,
         "skipped": stream.skipped,
+        "skipped_lines": [str(fault) for fault in stream.faults],
         "certificate": certificate.as_dict(),
         "output": written,
         "report": None if feeding.interrupted else report,
@@ -150,6 +159,8 @@ def _summary(result: dict[str, Any], certificate: Any) -> str:
         f"{result['rows']:,} rows, {result['features']:,} features, labels {classes}",
         f"{result['learner']}: {result['mistakes']:,} mistakes in {result['rounds']:,} rounds",
     ]
+    if result["skipped"]:
+        lines.append(f"left out {result['skipped']:,} bad lines, the first: {result['skipped_lines'][0]}")
     if result["stopped"]:
         lines.append("stopped: the certified risk has reached --stop-at")
     lines.append(str(certificate))

@@ -6,16 +6,15 @@ nor the number of threads can be seen in a result. A span is small enough that C
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
+
+from onepass.cores import cores
 
 BLOCK = 1024  # rows whose numbers are always added together first
 WORK = 2e8  # elementary steps in one kernel call: about a tenth of a second
-
-T = TypeVar("T")
 
 
 class Span(NamedTuple):
@@ -33,6 +32,8 @@ class Crew(NamedTuple):
 
     def spans(self, n: int, cost: float) -> list[Span]:
         """Rows 0..n − 1 in whole blocks: two spans for each thread, more if a row's cost asks for it."""
+        if n == 0:
+            return []
         blocks = -(-n // BLOCK)
         pieces = max(2 * self.threads if self.threads > 1 else 1, int(n * cost / WORK) + 1)
         size = -(-blocks // min(pieces, blocks)) * BLOCK
@@ -56,14 +57,19 @@ def crew(threads: int | None) -> Iterator[Crew]:
     pool = ThreadPoolExecutor(count - 1, thread_name_prefix="onepass-cluster")
 
     def each(function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        """Every thread, this one too, takes the next item until none is left."""
+        """Every thread, this one too, takes the next item until none is left, or one of them fails."""
         given = list(items)
         results: list[Any] = [None] * len(given)
         queue = iter(range(len(given)))
 
         def work() -> None:
-            for at in queue:
-                results[at] = function(given[at])
+            try:
+                for at in queue:
+                    results[at] = function(given[at])
+            except BaseException:  # Ctrl-C above all: the others must not go on with what nobody wants any more
+                for _ in queue:
+                    pass
+                raise
 
         helpers = [pool.submit(work) for _ in range(min(count, len(given)) - 1)]
         work()
@@ -75,8 +81,3 @@ def crew(threads: int | None) -> Iterator[Crew]:
         yield Crew(count, each)
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from onepass.cluster.means import Means
 from onepass.cluster.outward import Outward
 from onepass.cluster.points import Labels, height, take
 from onepass.cluster.products import Products
-from onepass.rows import AnyRows, Dense, Floats
+from onepass.rows import AnyRows, Dense, Floats, Ints
 
 NARROW = 32  # columns up to which looking outward beats a matrix product
 CROWD = 4096  # centres up to which all distances between centres are worth their memory
@@ -54,7 +55,7 @@ class Assignment:
             self.search: Outward | Products = Outward(rows)
         else:
             self.search = Products(rows, width, centres.mean(axis=0, dtype=np.float64).astype(centres.dtype), crew)
-        self.spans = crew.spans(height(rows), self.search.cost(k))
+        self.spans = crew.spans(height(rows), width)
         self.todo = np.empty(height(rows), dtype=np.int64)
 
     def follow(self, centres: npt.NDArray[Any]) -> Labels:
@@ -63,12 +64,15 @@ class Assignment:
         drift = self.search.prepare(steps(self.centres, after), after, self.crew)
         self.centres = after
 
-        def over(span: Span) -> None:
+        def open_rows(span: Span) -> Ints:
             todo = self.todo[span.first : span.last]
-            count = screen(self.rows, after, drift, self.slack, self.state, span, todo)
-            self.search.resolve(after, self.state, todo[:count])
+            return todo[: screen(self.rows, after, drift, self.slack, self.state, span, todo)]
 
-        self.crew.each(over, self.spans)
+        todo = np.concatenate(self.crew.each(open_rows, self.spans))
+        self.crew.each(
+            lambda part: self.search.resolve(after, self.state, todo[part.first : part.last]),
+            self.crew.spans(todo.size, after.values.size),  # at worst D decides each row among all centres
+        )
         return self.state.labels
 
     def distances(self) -> Floats:
@@ -143,7 +147,7 @@ def lloyd(
             if iteration == 1:
                 middle, spread = _spread(means, workers)
             history.append(max(spread - _between(means, middle), 0.0))
-            centres = _restart(assignment, means, centres)
+            centres = _restart(means, centres, workers)
             shift = float(np.sum((centres.astype(np.float64) - before) ** 2))
             if callback is not None:
                 callback(iteration, history[-1], shift)
@@ -184,7 +188,7 @@ def _between(means: Means, middle: Floats) -> float:
     return float(np.sum(means.mass * np.einsum("cf,cf->c", offset, offset)))
 
 
-def _restart(assignment: Assignment, means: Means, centres: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _restart(means: Means, centres: npt.NDArray[Any], workers: Crew) -> npt.NDArray[Any]:
     """Each empty cluster, in order, starts again at the row farthest from its nearest centre (the first such row).
 
     Rows of weight 0 are not chosen; where all distances are 0 (fewer distinct rows than clusters) it stays. Other
@@ -193,9 +197,10 @@ def _restart(assignment: Assignment, means: Means, centres: npt.NDArray[Any]) ->
     empty = np.flatnonzero(means.members == 0)
     if empty.size == 0:
         return centres
-    rows, labels = assignment.rows, means.labels
-    distances = np.empty(labels.size)
-    own_distances(rows, targets(centres), labels, 0, distances)
+    rows, labels = means.rows, means.labels
+    distances, own = np.empty(labels.size), targets(centres)
+    spans = workers.spans(labels.size, centres.shape[1])
+    workers.each(lambda span: own_distances(rows, own, labels, span.first, distances[span.first : span.last]), spans)
     distances[means.weights == 0] = 0
     centres = centres.copy()
     for c in empty:
@@ -203,11 +208,11 @@ def _restart(assignment: Assignment, means: Means, centres: npt.NDArray[Any]) ->
         if distances[far] == 0:
             break
         centres[c] = take(rows, np.array([far]), centres.shape[1])[0]
-        _nearer(rows, targets(centres[c : c + 1]), distances)
+        workers.each(partial(_nearer, rows, targets(centres[c : c + 1]), distances), spans)
     return centres
 
 
 @jit
-def _nearer(rows, centre, distances) -> Any:  # type: ignore[no-untyped-def]
-    for i in range(np.uint64(distances.size)):
+def _nearer(rows, centre, distances, span) -> Any:  # type: ignore[no-untyped-def]
+    for i in range(np.uint64(span.first), np.uint64(span.last)):
         distances[i] = min(distances[i], squared_distance(rows, i, centre, np.uint64(0)))

@@ -55,7 +55,7 @@ def guarantee(k: int) -> float:
 
 
 def quality(inertia: float, potentials: Sequence[float], n_clusters: int, delta: float = 0.05) -> Quality:
-    """What seedings with these potentials (all of them, by plain k-means++ or local search) prove about an inertia.
+    """What seedings with these potentials (all of them, by plain k-means++, before any swaps) prove about an inertia.
 
     >>> found = quality(100.0, [120.0, 130.0, 110.0], n_clusters=2)
     >>> round(found.optimum_at_least, 3), round(found.ratio, 1)

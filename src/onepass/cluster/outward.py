@@ -16,7 +16,7 @@ from onepass._jit import jit
 from onepass.cluster.bounds import Drift, State
 from onepass.cluster.crew import Crew
 from onepass.cluster.distance import Slack, Targets, nearest, slack, squared_distance
-from onepass.cluster.lanes import LANES, keep_two, score_pair
+from onepass.cluster.lanes import LANES, keep_nearest
 from onepass.rows import Dense, Floats, Ints
 
 AROUND = 2.0  # a centre's surroundings reach to so many times the distance of its nearest neighbour
@@ -31,10 +31,6 @@ class Outward:
         self.rows = rows
         self.slack: Slack = slack(rows.values.dtype, rows.values.shape[1])
         self.gaps: Floats = np.empty((0, 0))
-
-    def cost(self, k: int) -> float:
-        """Elementary steps for a row, at worst."""
-        return float(k * self.rows.values.shape[1] / 4)
 
     def prepare(self, own: Floats, centres: Targets, crew: Crew) -> Drift:
         """Measures the centres among themselves, and so the drift around each of them."""
@@ -74,25 +70,33 @@ def _around(rows, centres, slack, drift, gaps, span) -> Any:  # type: ignore[no-
 
 @jit
 def _by_centre(state, todo, k) -> Any:  # type: ignore[no-untyped-def]
-    """The open rows by centre and, roughly, by distance from it (a counting sort); where each centre's begin."""
+    """The open rows by centre and, roughly, by distance from it (a counting sort); where each centre's begin, and the
+    farthest of them."""
     labels, upper = state.labels, state.upper
+    size, one, most = np.uint64(todo.size), np.uint64(1), np.uint32(SHELLS - 1)
     reach = np.zeros(k)
-    for i in todo:
-        reach[labels[i]] = max(reach[labels[i]], np.float64(upper[i]))
-    key = np.empty(todo.size, dtype=np.int64)
+    for j in range(size):
+        i = np.uint64(todo[j])
+        own = np.uint64(labels[i])
+        reach[own] = max(reach[own], np.float64(upper[i]))
+    steps = SHELLS / np.maximum(reach, 1e-300)
+    key = np.empty(todo.size, dtype=np.uint32)
     start = np.zeros(k * SHELLS + 1, dtype=np.int64)
-    for j in range(todo.size):
-        i = todo[j]
-        key[j] = labels[i] * SHELLS + min(int(upper[i] / reach[labels[i]] * SHELLS), SHELLS - 1)
-        start[key[j] + 1] += 1
+    for j in range(size):
+        i = np.uint64(todo[j])
+        own = np.uint64(labels[i])
+        shell = min(np.uint32(upper[i] * steps[own]), most)
+        key[j] = np.uint32(own) * np.uint32(SHELLS) + shell
+        start[np.uint64(key[j]) + one] += 1
     for c in range(k * SHELLS):
         start[c + 1] += start[c]
     order = np.empty_like(todo)
     place = start.copy()
-    for j in range(todo.size):
-        order[place[key[j]]] = todo[j]
-        place[key[j]] += 1
-    return order, start[::SHELLS]
+    for j in range(size):
+        at = np.uint64(key[j])
+        order[np.uint64(place[at])] = todo[j]
+        place[at] += 1
+    return order, start[::SHELLS], reach
 
 
 @jit
@@ -104,50 +108,58 @@ def _look_outward(rows, centres, around, slack, state, todo) -> Any:  # type: ig
     tile, acc = np.zeros((padded, LANES), dtype=dtype), np.empty((2, LANES), dtype=dtype)
     first, second, which = np.empty(LANES, dtype=dtype), np.empty(LANES, dtype=dtype), np.empty(LANES, dtype=np.int32)
     away, half_norms = np.zeros((k + 1, padded), dtype=dtype), np.empty(k + 1, dtype=dtype)
-    near = np.empty(k + 1, dtype=np.int32)
-    order, start = _by_centre(state, todo, k)
+    names, spans, near = np.empty(k + 1, dtype=np.int32), np.empty(k), np.empty(k + 1, dtype=np.int32)
+    order, start, farthest_row = _by_centre(state, todo, k)
     for a in range(k):
+        if start[a] == start[a + 1]:
+            continue
+        widest = 2.0 * farthest_row[a] + EXTRA * half[a]
+        count, beyond = _see_from(centres, gaps, a, widest, names, spans, (away, half_norms))
+        half_norms[count], names[count] = slack.far, a  # a point that no row can be near, to make pairs
         for begin in range(start[a], start[a + 1], LANES):
             members = order[begin : min(begin + LANES, start[a + 1])]
+            lanes = members.size
             reach = 0.0
-            for l in range(members.size):
-                i = members[l]
+            for l in range(np.uint64(lanes)):
+                i = np.uint64(members[l])
                 reach = max(reach, np.float64(state.upper[i]))
-                for f in range(width):
+                for f in range(np.uint64(width)):
                     tile[f, l] = rows.values[i, f] - centres.values[a, f]
-            horizon = _choose(centres, gaps, a, 2.0 * reach + EXTRA * half[a], near, away, half_norms)
-            first[:] = slack.far
-            second[:] = slack.far
-            which[:] = a
-            half_norms[horizon[0]] = slack.far
-            for j in range(0, horizon[0], 2):
-                score_pair(tile, away[j : j + 2], half_norms[j : j + 2], acc)
-                keep_two(acc, near[j], near[j + 1], first, second, which)
-            _settle(rows, centres, slack, state, members, (first, second, which), horizon)
+            limit = 2.0 * reach + EXTRA * half[a]
+            listed, farthest, outside = 0, 0.0, beyond
+            for j in range(count):
+                if spans[j] > limit:
+                    outside = min(outside, spans[j])
+                else:
+                    farthest = max(farthest, spans[j])
+                    near[listed] = j
+                    listed += 1
+            near[listed] = count
+            first[:lanes] = slack.far
+            second[:lanes] = slack.far
+            which[:lanes] = a
+            found = first[:lanes], second[:lanes], which[:lanes]
+            keep_nearest(tile, (away, half_norms, names), near[: (listed + 1) // 2 * 2], acc, found)
+            _settle(rows, centres, slack, state, members, found, (farthest, outside))
 
 
 @jit
-def _choose(centres, gaps, a, limit, near, away, half_norms) -> Any:  # type: ignore[no-untyped-def]
-    """Lists the centres within the limit of a, as seen from a.
-
-    Returns their number, the farthest of them, and the nearest of the others. A place more is filled with a centre that
-    no row can be near, to make pairs.
-    """
-    count, farthest, outside = 0, 0.0, np.inf
+def _see_from(centres, gaps, a, limit, names, spans, seen) -> Any:  # type: ignore[no-untyped-def]
+    """Lists the centres within the limit of a, as seen from a. Returns their number and the nearest of the others."""
+    away, half_norms = seen
+    count, beyond = 0, np.inf
     for c in range(centres.norms.size):
         if gaps[a, c] > limit:
-            outside = min(outside, gaps[a, c])
+            beyond = min(beyond, gaps[a, c])
             continue
-        farthest = max(farthest, gaps[a, c])
         norm = 0.0
         for f in range(centres.values.shape[1]):
             away[count, f] = centres.values[c, f] - centres.values[a, f]
             norm += np.float64(away[count, f]) * np.float64(away[count, f])
-        near[count], half_norms[count] = c, 0.5 * norm
+        names[count], spans[count], half_norms[count] = c, gaps[a, c], 0.5 * norm
         count += 1
     away[count, :] = 0
-    near[count] = a
-    return count, farthest, outside
+    return count, beyond
 
 
 @jit
@@ -158,7 +170,7 @@ def _settle(rows, centres, slack, state, members, found, horizon) -> Any:  # typ
     """
     labels, upper, lower = state
     first, second, which = found
-    _, farthest, outside = horizon
+    farthest, outside = horizon
     for l in range(np.uint64(members.size)):
         i = np.uint64(members[l])
         r = np.float64(upper[i])

@@ -20,7 +20,8 @@ from onepass.cluster.lanes import keep_two
 from onepass.cluster.points import height
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
 
-PANEL = 256  # rows in one product: with 784 columns they stay in the second-level cache
+PANEL = 512  # rows in one product
+SIDE = 16  # rows whose scores are turned together: each of their cache lines is read once
 
 
 class Frame(NamedTuple):
@@ -50,10 +51,6 @@ class Products:
         )
         np.sqrt(self.radii, out=self.radii)
 
-    def cost(self, k: int) -> float:
-        """Elementary steps for a row, at worst."""
-        return k * self.width / 16
-
     def prepare(self, own: Floats, centres: Targets, crew: Crew) -> Drift:
         """Sees the centres from the origin. Distances between centres seldom help here: none are measured."""
         seen = (centres.values.astype(np.float64) - self.origin).astype(centres.values.dtype)
@@ -72,14 +69,14 @@ class Products:
             _believe(self.rows, centres, self.frame, (self.slack, self.margin), state, panel, self._scores(panel))
 
     def _scores(self, panel: Ints) -> npt.NDArray[Any]:
-        """⟨x, c'⟩ for the rows x of the panel, side by side for each centre."""
+        """⟨x, c'⟩ for the rows x of the panel, side by side for each row."""
         if isinstance(self.rows, Dense):
             whole = panel[-1] - panel[0] == panel.size - 1
             rows = self.rows.values[panel[0] : panel[-1] + 1] if whole else self.rows.values[panel]
-            return self.seen @ rows.T
+            return np.asarray(rows @ self.seen.T)  # a BLAS is slower the other way round
         scores = np.zeros((panel.size, self.seen.shape[1]))
         _sparse_products(self.rows, self.seen, panel, scores)
-        return np.ascontiguousarray(scores.T)
+        return scores
 
 
 @jit
@@ -95,24 +92,30 @@ def _sparse_products(rows, seen, panel, scores) -> Any:  # type: ignore[no-untyp
 
 
 @jit
-def _believe(rows, centres, frame, slacks, state, panel, scores) -> Any:  # type: ignore[no-untyped-def]
-    """Writes the centre and the bounds of each row of the panel, asking D where the scores leave a doubt."""
+def _believe(rows, centres, frame, slacks, state, panel, products) -> Any:  # type: ignore[no-untyped-def]
+    """Writes the centre and the bounds of each row of the panel, asking D where scores h_c − 2⟨x, c'⟩ leave a doubt.
+
+    Scores are turned to lie side by side for each centre, SIDE rows at a time, so that rows fill the vector registers.
+    """
     slack, relative = slacks
     labels, upper, lower = state
-    k = frame.heights.size
-    for c in range(k):
-        height = scores.dtype.type(frame.heights[c])
-        for j in range(panel.size):
-            scores[c, j] = height - 2 * scores[c, j]
+    k, size = np.uint64(frame.heights.size), np.uint64(panel.size)
+    scores = np.empty((frame.heights.size, panel.size), dtype=products.dtype)
+    heights = frame.heights.astype(products.dtype)
+    for begin in range(np.uint64(0), size, np.uint64(SIDE)):
+        end = min(begin + np.uint64(SIDE), size)
+        for c in range(k):
+            for j in range(begin, end):
+                scores[c, j] = heights[c] - 2 * products[j, c]
     first = np.full(panel.size, slack.far, dtype=scores.dtype)
     second = np.full(panel.size, slack.far, dtype=scores.dtype)
     which = np.zeros(panel.size, dtype=np.int32)
-    for c in range(0, k - 1, 2):
+    for c in range(0, frame.heights.size - 1, 2):
         keep_two(scores[c : c + 2], np.int32(c), np.int32(c + 1), first, second, which)
-    if k % 2:
+    if frame.heights.size % 2:
         pair = np.full((2, panel.size), slack.far, dtype=scores.dtype)
-        pair[0] = scores[k - 1]
-        keep_two(pair, np.int32(k - 1), np.int32(k), first, second, which)
+        pair[0] = scores[frame.heights.size - 1]
+        keep_two(pair, np.int32(frame.heights.size - 1), np.int32(0), first, second, which)
     for j in range(np.uint64(panel.size)):
         i = np.uint64(panel[j])
         r, best, least, runner_up = frame.radii[i], which[j], np.float64(first[j]), np.float64(second[j])

@@ -55,12 +55,14 @@ def kmeans(
         random_state if isinstance(random_state, np.random.SeedSequence) else np.random.SeedSequence(random_state)
     )
     potentials: list[float] = []
+    drawn: list[float] = []
     best: Fit | None = None
     for own in sequence.spawn(runs(init, n_init)):
         if isinstance(init, str):
             seeding = seed(rows, width, k, weights, method=init, random_state=own, threads=threads)
             start = seeding.centres
             potentials.append(seeding.potential)
+            drawn.append(seeding.drawn)
         else:
             start = _given(
                 init(X, k, random_state=int(own.generate_state(1)[0])) if callable(init) else init, rows, k, width
@@ -70,7 +72,7 @@ def kmeans(
             best = fit
     assert best is not None
     proved = isinstance(init, str) and init in PROVED
-    return Result(*best, potentials, quality(best.inertia, potentials, k, delta) if proved else None)
+    return Result(*best, potentials, quality(best.inertia, drawn, k, delta) if proved else None)
 
 
 def check(init: Any, max_iter: Any, tol: Any, delta: Any) -> None:

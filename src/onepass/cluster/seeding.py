@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import jit
-from onepass.cluster.crew import BLOCK, Crew, crew
-from onepass.cluster.distance import Targets, squared_distance, targets
+from onepass.cluster.crew import BLOCK, Crew, Span, crew
+from onepass.cluster.distance import Targets, own_distances, squared_distance, targets
 from onepass.cluster.kmeans import assign
 from onepass.cluster.means import masses
 from onepass.cluster.points import Labels, as_count, as_points, as_weights, height, take
@@ -35,11 +35,15 @@ STAY = 4.0 * (1.0 + 1e-6)  # D(c, c') ≥ 4·D(x, c') rules c out for x, with ro
 
 
 class Seeding(NamedTuple):
-    """Centres to start from, the rows they are, and φ = Σ w·D² with respect to them."""
+    """Centres to start from, the rows they are, and φ = Σ w·D² with respect to them.
+
+    `drawn` is φ before any swap was made, which is what the theorem on plain D² sampling speaks of.
+    """
 
     centres: npt.NDArray[Any]
     indices: Ints
     potential: float
+    drawn: float
 
 
 def kmeans_plusplus(
@@ -104,7 +108,8 @@ def seed(
         indices = METHODS[method](drawing, k, candidates)
     short = k - indices.size
     indices = np.concatenate([indices, np.repeat(indices[:1], short)])
-    return Seeding(take(rows, indices, width), indices, drawing.potential)
+    drawn = drawing.potential if drawing.drawn is None else drawing.drawn
+    return Seeding(take(rows, indices, width), indices, drawing.potential, drawn)
 
 
 class Rule(NamedTuple):
@@ -125,8 +130,9 @@ class Drawing:
 
     def __init__(self, rows: AnyRows, width: int, weights: Floats, rng: np.random.Generator, crew: Crew):
         self.rows, self.width, self.weights, self.rng, self.crew = rows, width, weights, rng, crew
-        self.doubt, self.shadows = _doubt(rows, width), cast(rows, crew)
+        self.doubt, self.shadows = _doubt(rows, width, crew), cast(rows, crew)
         self.spans = crew.spans(weights.size, width)
+        self.drawn: float | None = None  # the potential before swaps, where swaps are made
         self.start()
 
     def start(self) -> None:
@@ -169,7 +175,8 @@ class Drawing:
         """By how much each of the drawn rows would lower the potential as the next centre."""
         rule, best = self._rule(centres, count, tried, drawn), (self.closest, self.owner, self.reach)
         gains = np.zeros((self.sums.size, drawn.size))
-        self.crew.each(lambda span: _gains(self.rows, tried, rule, self.weights, best, span, gains), self.spans)
+        spans = self.crew.spans(self.weights.size, tried.values.size)
+        self.crew.each(lambda span: _gains(self.rows, tried, rule, self.weights, best, span, gains), spans)
         return np.asarray(gains.sum(axis=0))
 
     def _rule(self, centres: Targets, count: int, new: Targets, rows: Ints) -> Rule:
@@ -200,6 +207,7 @@ def _plain(drawing: Drawing, k: int, candidates: int) -> Ints:
 def _local_search(drawing: Drawing, k: int, candidates: int) -> Ints:
     """Plain D² sampling, then SWAPS·k draws more, each of which may take the place of a centre. See `swaps`."""
     indices = _plain(drawing, k, 1)
+    drawing.drawn = drawing.potential
     if indices.size < 2 or drawing.potential == 0:
         return indices
     swaps = Swaps(drawing.rows, drawing.weights, targets(take(drawing.rows, indices, drawing.width)), drawing.crew)
@@ -275,11 +283,18 @@ def _judge(drawing: Drawing, indices: Ints) -> Labels:
     return labels
 
 
-def _doubt(rows: AnyRows, width: int) -> float:
+def _doubt(rows: AnyRows, width: int, crew: Crew) -> float:
     """How much a computed D may be off in absolute terms: only sparse rows cancel."""
-    if not isinstance(rows, Rows) or rows.values.size == 0:
+    if not isinstance(rows, Rows):
         return 0.0
-    longest = float(np.max(np.add.reduceat(np.append(rows.values.astype(np.float64) ** 2, 0.0), rows.indptr[:-1])))
+    origin, labels = targets(np.zeros((1, width), dtype=rows.values.dtype)), np.zeros(height(rows), dtype=np.int32)
+
+    def squared_length(span: Span) -> float:
+        lengths = np.empty(span.last - span.first)
+        own_distances(rows, origin, labels, span.first, lengths)
+        return float(lengths.max())
+
+    longest = float(max(crew.each(squared_length, crew.spans(labels.size, width))))
     return 16 * (width + 8) * float(np.finfo(np.float64).eps) * 4 * longest
 
 

@@ -40,10 +40,20 @@ class Pending:
     def all(self) -> tuple[Any, Floats]:
         """Every row that waits, as one table."""
         if len(self.parts) > 1:
-            stack = sp.vstack if sp.issparse(self.parts[0][0]) else np.concatenate
             tables = [X for X, _ in self.parts]
+            stack = np.concatenate
+            if sp.issparse(tables[0]):
+                stack, width = sp.vstack, max(X.shape[1] for X in tables)
+                tables = [widened(X, width) for X in tables]
             self.parts = [(stack(tables), np.concatenate([weights for _, weights in self.parts]))]
         return self.parts[0]
+
+
+def widened(X: Any, width: int) -> Any:
+    """Sparse rows with zeros in the columns that they did not know of."""
+    if X.shape[1] == width:
+        return X
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
 
 class Clusters(NamedTuple):
@@ -58,7 +68,7 @@ class MiniBatches:
 
     See sculley2010 (D. Sculley, *Web-scale k-means clustering*, WWW 2010). Differs: a batch's rows are taken together,
     and batches are counted from the stream's first row, whatever pieces it comes in. The first batch is seeded and
-    clustered by itself.
+    clustered by itself. Sparse rows may grow wider as the stream goes on: a new column was 0 until then.
     """
 
     def __init__(self, n_clusters: int, batch_size: int, random_state: int, start: Clusters | None = None):
@@ -84,6 +94,11 @@ class MiniBatches:
         rows = as_points(X)
         if not weights.any():
             return self.settled
+        if self.settled is not None and X.shape[1] != self.settled.centres.shape[1]:
+            width = max(X.shape[1], self.settled.centres.shape[1])
+            room = ((0, 0), (0, width - self.settled.centres.shape[1]))
+            self.settled = Clusters(np.pad(self.settled.centres, room), self.settled.mass)
+            X = widened(X, width)
         if self.settled is None:
             start = seed(rows, X.shape[1], self.n_clusters, weights, random_state=self.random_state, threads=threads)
             fit = lloyd(rows, start.centres, weights, threads=threads)

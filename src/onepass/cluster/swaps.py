@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepass._jit import jit
-from onepass.cluster.crew import Crew, Span
+from onepass.cluster.crew import BLOCK, WORK, Crew, Span
 from onepass.cluster.distance import Targets, squared_distance
 from onepass.cluster.points import Labels, height
 from onepass.rows import AnyRows, Floats
@@ -37,15 +37,21 @@ class Swaps:
         self.rows, self.weights, self.centres, self.crew = rows, weights, centres, crew
         self.two = Two(np.empty(n), np.empty(n), np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32))
         self.slabs = [Span(first, min(first + SLAB, n)) for first in range(0, n, SLAB)]
+        self.spans = crew.spans(n, centres.values.size)
         self._renew(-1)
 
     def best(self, tried: Targets) -> tuple[int, float]:
         """The centre whose place the tried row would best take, and the potential it would leave."""
         losses = np.zeros((len(self.slabs), self.centres.norms.size + 1))
-        self.crew.each(
-            lambda at: _losses(self.rows, tried, self.weights, self.two, self.slabs[at], losses[at]),
-            range(len(self.slabs)),
-        )
+        step = max(BLOCK, int(WORK / tried.values.size))
+
+        def add(at: int) -> None:
+            slab = self.slabs[at]
+            for first in range(slab.first, slab.last, step):
+                part = Span(first, min(first + step, slab.last))
+                _losses(self.rows, tried, self.weights, self.two, part, losses[at])
+
+        self.crew.each(add, range(len(self.slabs)))
         total = losses.sum(axis=0)
         out = int(total[:-1].argmin())
         return out, float(total[-1] + total[out])
@@ -56,7 +62,7 @@ class Swaps:
         self._renew(out)
 
     def _renew(self, changed: int) -> None:
-        self.crew.each(lambda span: _renew(self.rows, self.centres, changed, self.two, span), self.slabs)
+        self.crew.each(lambda span: _renew(self.rows, self.centres, changed, self.two, span), self.spans)
 
 
 @jit

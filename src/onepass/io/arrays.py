@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from onepass._jit import jit
-from onepass.errors import DataError
+from onepass.errors import DataError, printable
 from onepass.io.blocks import Work
 from onepass.io.chunk import Labels
 from onepass.io.lines import KEEP_SUM, BadLine, LineError, Parsed, tidy
@@ -39,10 +40,8 @@ class Npy:
         """Slices of a memory map."""
         if not source.direct:
             raise DataError(".npy must be a plain file", path=source.path, remedy="decompress it first")
-        try:
+        with _numpy_errors("cannot be read as .npy", source.path):
             array = np.load(source.path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
-            raise DataError(f"cannot be read as .npy ({error})", path=source.path) from error
         check_matrix(array.shape, array.dtype, source.path)
         if array.offset + array.nbytes != source.raw.size:
             raise DataError("the file is longer than its header says", path=source.path)
@@ -85,13 +84,10 @@ class Npz:
         """Some rows of every member, then the next ones."""
         if not source.direct:
             raise DataError(".npz must be a plain file", path=source.path, remedy="save it first")
-        try:
-            with zipfile.ZipFile(source.path) as archive:
-                yield from self._members(archive, source)
-        except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
-            if isinstance(error, DataError):
-                raise
-            raise DataError(f"damaged or cut short ({error})", path=source.path) from error
+        with _numpy_errors("damaged or cut short", source.path):
+            archive = zipfile.ZipFile(source.path)
+        with archive:
+            yield from self._members(archive, source)
 
     def remarks(self, flags: int) -> list[str]:
         """Nothing to tell."""
@@ -103,15 +99,17 @@ class Npz:
             raise DataError(
                 f"no member y; there are {', '.join(sorted(names))}", path=source.path, remedy="save y=labels too"
             )
-        labels = Member(archive, "y", source.path) if "y" in names else None
+        labels = Member(archive, "y", source.path, "biufUS") if "y" in names else None
         if "X" in names:
             table = Member(archive, "X", source.path)
             check_matrix(table.shape, table.dtype, source.path)
             size, width = table.shape
         elif {"data", "indices", "indptr", "shape"} <= names:
-            parts = [Member(archive, name, source.path) for name in ("indptr", "indices", "data")]
-            size, width = (int(length) for length in Member(archive, "shape", source.path).take(2))
-            if parts[0].shape != (size + 1,) or parts[1].shape != parts[2].shape:
+            kinds = {"indptr": "iu", "indices": "iu", "data": "biuf"}
+            parts = [Member(archive, name, source.path, kind) for name, kind in kinds.items()]
+            size, width = (int(length) for length in Member(archive, "shape", source.path, "iu").take(2))
+            stored = parts[1].shape
+            if parts[0].shape != (size + 1,) or len(stored) != 1 or stored != parts[2].shape or width < 0:
                 raise DataError("not a CSR matrix: the lengths of its parts do not fit", path=source.path)
         else:
             raise DataError(
@@ -140,10 +138,10 @@ class Npz:
                 ends = np.concatenate([[begin], parts[0].take(count)]).astype(np.int64)
                 if (np.diff(ends) < 0).any() or ends[-1] > parts[1].shape[0]:
                     raise DataError("not a CSR matrix: indptr decreases or runs past the end", path=source.path)
-                stored = int(ends[-1]) - begin
+                held = int(ends[-1]) - begin
                 work = Work(
                     consumed,
-                    partial(_sparse, ends - begin, parts[1].take(stored), parts[2].take(stored), y, start, width),
+                    partial(_sparse, ends - begin, parts[1].take(held), parts[2].take(held), y, start, width),
                 )
                 begin = int(ends[-1])
             if start >= source.begin:
@@ -160,17 +158,30 @@ def _steps(size: int, rows: int, begin: int) -> Iterator[tuple[int, int]]:
             yield start, min(rows, last - start)
 
 
-class Member:
-    """One array of an .npz, read from the front."""
+@contextmanager
+def _numpy_errors(what: str, path: str) -> Iterator[None]:
+    """Whatever NumPy, zipfile and the tokenizer behind them raise on hostile bytes, as ours: the list has no end."""
+    try:
+        yield
+    except Exception as error:
+        raise DataError(f"{what} ({printable(str(error))})", path=path) from error
 
-    def __init__(self, archive: zipfile.ZipFile, name: str, path: str) -> None:
-        info = archive.getinfo(f"{name}.npy")
-        self._file, self._name, self._path = archive.open(info), name, path
-        version = npy.read_magic(self._file)
-        read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        self.shape, fortran, self.dtype = read_header(self._file)
+
+class Member:
+    """One array of an .npz, read from the front. kinds: the NumPy kinds that it may hold."""
+
+    def __init__(self, archive: zipfile.ZipFile, name: str, path: str, kinds: str | None = None) -> None:
+        self._name, self._path = name, path
+        with _numpy_errors(f"member {name} is damaged", path):
+            info = archive.getinfo(f"{name}.npy")
+            self._file = archive.open(info)
+            version = npy.read_magic(self._file)
+            read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            self.shape, fortran, self.dtype = read_header(self._file)
         if self.dtype.hasobject:
             raise DataError(f"member {name} holds Python objects, which could run code", path=path)
+        if kinds is not None and self.dtype.kind not in kinds:
+            raise DataError(f"member {name} holds {self.dtype}, which it should not", path=path)
         if self._file.tell() + math.prod(self.shape) * self.dtype.itemsize != info.file_size:
             raise DataError(f"member {name} is not as long as its header says", path=path)
         if fortran and len(self.shape) > 1:
@@ -178,14 +189,17 @@ class Member:
 
     def take(self, count: int) -> Any:
         """The next numbers, as they are stored."""
-        data = self._file.read(count * self.dtype.itemsize)
-        if len(data) < count * self.dtype.itemsize:
-            raise DataError(f"member {self._name} ends early", path=self._path)
-        return np.frombuffer(data, self.dtype)
+        with _numpy_errors(f"member {self._name} is damaged", self._path):
+            data = self._file.read(count * self.dtype.itemsize)
+            if len(data) == count * self.dtype.itemsize:
+                return np.frombuffer(data, self.dtype)
+        raise DataError(f"member {self._name} ends early", path=self._path)
 
     def finish(self) -> None:
         """Read past the end, which is where the checksum is verified."""
-        if self._file.read(1):
+        with _numpy_errors(f"member {self._name} is damaged", self._path):
+            more = self._file.read(1)
+        if more:
             raise DataError(f"member {self._name} is longer than its header says", path=self._path)
 
 
@@ -209,8 +223,15 @@ def unfinite(values: Any) -> list[BadLine]:
 def _labels(y: Any) -> tuple[Labels | None, list[BadLine]]:
     if y is None:
         return None, []
-    if y.dtype.kind in "US":
-        return y.astype(np.str_), []
+    if y.dtype.kind == "S":
+        y = np.char.decode(y, "utf-8", "backslashreplace")
+    if y.dtype.kind == "U":
+        labels = y.astype(y.dtype.newbyteorder("="))
+        wrong = labels.view(np.uint32) > 0x10FFFF  # Python itself stumbles over such a letter
+        if wrong.any():
+            row = int(wrong.argmax()) // (labels.itemsize // 4)
+            return None, [BadLine(row, b"", LineError("the label holds what is no character"))]
+        return labels, []
     labels = y.astype(np.float64)
     return labels, unfinite(labels[:, None])
 

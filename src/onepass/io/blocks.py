@@ -17,6 +17,7 @@ from onepass.errors import DataError
 from onepass.io.chunk import Bytes
 from onepass.io.lines import LineFormat, Parsed, closed, parse_lines
 from onepass.io.sources import BOM, Source
+from onepass.rows import Ints
 
 WINDOW = 1 << 14  # how far to look at once for the end of a line
 
@@ -190,6 +191,19 @@ class Quotes:
             )
 
 
+def record_ends(text: Bytes, delimiter: str, quote: str | None) -> Ints:
+    """Where each record of a block ends, its newline included.
+
+    >>> record_ends(np.frombuffer(b'a,"b\\n"\\n\\nc\\n', np.uint8), ",", '"').tolist()
+    [7, 8, 10]
+    """
+    ends = np.flatnonzero(text == 10) + 1
+    if quote is None or not (text == ord(quote)).any():
+        return ends
+    used = _ends(text, (ord(delimiter), ord(quote)), ends)
+    return ends[:used]
+
+
 FIELD, PLAIN, QUOTED, CLOSING = 0, 1, 2, 3  # at a field's start, in it, in its quotes, after a quote in them
 
 
@@ -214,3 +228,15 @@ def _scan(text: Any, marks: Any, state: Any, line: Any, opened: Any) -> Any:
         else:
             state = PLAIN
     return end, state, line, opened
+
+
+@jit
+def _ends(text: Any, marks: Any, ends: Any) -> Any:
+    used, start, state = 0, 0, FIELD
+    for k in range(ends.size):
+        _, state, _, _ = _scan(text[start : ends[k]], marks, state, 0, 0)
+        start = ends[k]
+        if state == FIELD:
+            ends[used] = start
+            used += 1
+    return used

@@ -21,6 +21,7 @@ class Origin(NamedTuple):
     start: int  # bytes start … stop of the file's text, after decompression; rows, where the file is not text
     stop: int
     consumed: int  # bytes of all files read so far, as they lie on disk: what is done of `total_bytes`
+    lines: int = 0  # how many lines (or rows) the chunk spans, blank and bad ones too
 
 
 class Chunk(NamedTuple):

@@ -55,7 +55,7 @@ class Choices:
     target: the label's column, by name or place (−1 is the last). categorical, ignore: columns to hash, to leave out.
     missing: "error", "zero", or "indicator" (0, and a further column that is 1 where a value is missing). text_column:
     learn from the words of this column alone. bits: places for categories and words, 2^bits. labelled: False needs no
-    target.
+    target; None takes no column for one unless `target` names it.
     """
 
     target: str | int | None = None
@@ -64,7 +64,7 @@ class Choices:
     missing: str = "error"
     text_column: str | int | None = None
     bits: int = 18
-    labelled: bool = True
+    labelled: bool | None = True
     _plans: list[Plan] = field(default_factory=list, init=False, repr=False)  # the first file's, for the others
 
     def __post_init__(self) -> None:
@@ -109,7 +109,7 @@ def make_plan(choices: Choices, names: list[str], kinds: list[str], path: str) -
     """Decide what each column is. Raises DataError that lists the columns where a choice does not fit them."""
     _refuse_bad_names(names, path)
     ignored = {_place("ignore", name, names, path) for name in choices.ignore}
-    target = _target(choices, names, path)
+    target = target_place(choices, names, path)
     categories = [_place("categorical", name, names, path) for name in choices.categorical]
     if target is not None and target in ignored | {*categories}:
         raise DataError(f"column {names[target]!r} is the target and cannot be a feature or ignored", path=path)
@@ -138,18 +138,23 @@ def text_places(choices: Choices, names: list[str], path: str) -> list[int]:
 
 
 def _refuse_bad_names(names: list[str], path: str) -> None:
+    met = set[str]()
     for place, name in enumerate(names):
         if not name.strip():
-            raise DataError(f"column {place} has no name", path=path, remedy="name it, or --header=no")
-        if name in names[:place]:
-            raise DataError(f"two columns are named {name!r}", path=path, remedy="rename one, or --header=no")
+            raise DataError(f"column {place} has no name", path=path, remedy="name it, or --no-header")
+        if name in met:
+            raise DataError(f"two columns are named {name!r}", path=path, remedy="rename one, or --no-header")
+        met.add(name)
 
 
-def _target(choices: Choices, names: list[str], path: str) -> int | None:
+def target_place(choices: Choices, names: list[str], path: str) -> int | None:
+    """The label's column; None where there need be none."""
     if choices.target is not None and (
-        choices.labelled or not isinstance(choices.target, str) or choices.target in names
+        choices.labelled is not False or not isinstance(choices.target, str) or choices.target in names
     ):
         return _place("target", choices.target, names, path)
+    if choices.labelled is None:
+        return None
     usual = [place for place, name in enumerate(names) if name.strip().lower() in USUAL_TARGETS]
     if len(usual) == 1:
         return usual[0]

@@ -1,8 +1,8 @@
 """CSV and TSV: blocks of whole records, each parsed by pyarrow in a worker.
 
-A sample of the first rows decides, once and for all, whether there is a header and which columns are numbers; a column
-that changes its mind later is an error with its row. In CSV a quoted field may hold newlines; in TSV a quote is a
-letter like any other.
+A sample of the first rows decides, once and for all, whether there is a header and which columns are numbers; a cell
+that says otherwise is an error with its line and column, in our own words. In CSV a quoted field may hold newlines; in
+TSV a quote is a letter like any other.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from typing import Any
 import numpy as np
 
 from onepass.errors import DataError, printable
-from onepass.io.blocks import Block, Load, Work, blocks, records
-from onepass.io.chunk import Labels
-from onepass.io.columns import NUMBER, TEXT, CellError, Choices, Plan, examples, make_plan, text_places
-from onepass.io.lines import BadLine, LineError, Parsed
-from onepass.io.sources import HEAD, Source
+from onepass.io.blocks import Load, Work, blocks, record_ends, records
+from onepass.io.chunk import Bytes, Labels
+from onepass.io.columns import NUMBER, TEXT, CellError, Choices, Plan, examples, make_plan, target_place, text_places
+from onepass.io.lines import BadLine, LineError, Parsed, carriage_return, closed, finite
+from onepass.io.sources import BOM, HEAD, Source
 from onepass.rows import AnyRows, Dense
 
 NULLS = ["", "NA", "N/A", "nan", "NaN", "null", "NULL", "None", "?"]
 SAMPLE = 1000  # rows
+NOTHING: tuple[AnyRows, Labels | None] = Dense(np.zeros((0, 0))), None
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class Csv(Choices):
                 raise ValueError(f"{name} must be one ASCII character; got {letter!r}")
 
     def works(self, source: Source, skip: bool) -> Iterator[Work]:
-        """Blocks of records, the first with the header in it."""
-        sample = self._sample(source)
+        """Blocks of records, and how many bytes of the first are the header."""
+        sample, body = self._sample(source)
         if not sample:
             return
         header = looks_like_header(sample) if self.header is None else self.header
@@ -60,26 +61,31 @@ class Csv(Choices):
         self._check_width(sample, source)
         plan = self._plan(names, sample[header:], source)
         loads = blocks(source) if self.quote is None else records(source, self.delimiter, self.quote)
-        for number, load in enumerate(loads):
-            yield Work(load.consumed, partial(self._parse, load, plan, header and number == 0 and not source.begin))
+        for load in loads:
+            yield Work(load.consumed, partial(self._parse, load, plan, body if header else 0, skip))
 
-    def _sample(self, source: Source) -> list[list[str]]:
-        head = source.head
-        if len(head) == HEAD:
+    def _sample(self, source: Source) -> tuple[list[list[str]], int]:
+        """The first records, and where in the file the first one ends."""
+        head, size = source.head, HEAD
+        while len(head) == size < source.limits.max_line and head.count(b"\n") < 2:
+            size *= 4  # a header of many columns
+            head = source.see(size)
+        if len(head) == size:
             head = head[: head.rfind(b"\n") + 1]
-        if b"\0" in head:
-            line = head.count(b"\n", 0, head.index(b"\0")) + 1
-            raise DataError("a NUL byte: this is not text", path=source.path, line=line)
-        try:
-            text = head.decode()
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"byte {error.start} (0x{head[error.start]:02x}) is not UTF-8: is this Latin-1?",
-                path=source.path,
-                line=head.count(b"\n", 0, error.start) + 1,
-                remedy="convert it, e.g. iconv -f LATIN1 -t UTF-8",
-            ) from error
-        return [row for _, row in itertools.islice(self._numbered(text), SAMPLE)]
+        rows = [row for _, row in itertools.islice(self._numbered(head.decode("utf-8", "replace")), SAMPLE)]
+        start = 0
+        for end in record_ends(closed(head)[0], self.delimiter, self.quote).tolist():
+            if head[start:end].strip(b"\r\n"):
+                try:
+                    head[start:end].decode()  # names must be right; of other rows their own block will say
+                except UnicodeDecodeError as error:
+                    line, fault = head.count(b"\n", 0, start) + 1, _not_text(head[start:end], error)
+                    raise DataError(
+                        fault.message, path=source.path, line=line, column=fault.column, remedy=fault.remedy
+                    ) from error
+                return rows, end + len(BOM) * source.bom
+            start = end
+        return rows, 0
 
     def _numbered(self, text: str) -> Iterator[tuple[int, list[str]]]:
         """Each record with the number of lines before it."""
@@ -103,43 +109,86 @@ class Csv(Choices):
                 )
 
     def _plan(self, names: list[str], rows: list[list[str]], source: Source) -> Plan:
-        kinds = [NUMBER if all(_is_number(row[j]) for row in rows if j < len(row)) else TEXT for j in range(len(names))]
+        kinds = [_kind([row[j] for row in rows if j < len(row)]) for j in range(len(names))]
         for place in text_places(self, names, source.path):
             kinds[place] = TEXT
+        target = target_place(self, names, source.path)
+        if target is not None and not all(_is_number(row[target]) for row in rows if target < len(row)):
+            kinds[target] = TEXT  # a label that is no number is a label like the others
         if self._plans and len(names) == len(self._plans[0].kinds):
             kinds = list(self._plans[0].kinds)  # a sample decides once: a later file must keep to it, line by line
         return self.settle(make_plan(self, names, kinds, source.path), source.path)
 
-    def _parse(self, load: Load, plan: Plan, header: bool) -> Parsed:
+    def _parse(self, load: Load, plan: Plan, body: int, skip: bool) -> Parsed:
         block = load.block()
         text = block.text[: block.size]
-        rows: AnyRows = Dense(np.zeros((0, 0)))
-        labels: Labels | None = None
+        first = max(0, min(block.size, body - block.start))  # bytes of the header
         bad = list[BadLine]()
         try:
-            if block.size:  # no line may start in it, where one is longer than a block
-                rows, labels = examples(self._columns(text, plan, header), plan, self)
-        except CellError as cell:
-            bad.append(BadLine(*self._record(block, cell.row + header), cell.fault))
+            rows, labels = self._examples(text[first:], plan)
+        except CellError:
+            bad, good = self._sift(text, first, plan, skip)
+            try:
+                rows, labels = self._examples(good, plan) if skip else NOTHING
+            except CellError as cell:  # what is good alone is good together: this would be a fault of ours
+                raise AssertionError(f"a good record turned bad: {cell.fault.message}") from cell
         return Parsed(rows, labels, int(np.count_nonzero(text == 10)), bad, 0, block.start, block.stop)
 
-    def _columns(self, text: Any, plan: Plan, header: bool) -> dict[int, Any]:
+    def _sift(self, text: Bytes, first: int, plan: Plan, skip: bool) -> tuple[list[BadLine], Bytes]:
+        """(bad records, the others): the block is halved until what cannot be read is one record. Without `skip` the
+        first bad record is enough."""
+        ends = record_ends(text, self.delimiter, self.quote)
+        ends = np.concatenate([[first], ends[ends > first]])
+        bad, good = list[BadLine](), list[Bytes]()
+        waiting = [(0, len(ends) - 1)]
+        while waiting and (skip or not bad):
+            begin, end = waiting.pop()
+            piece = text[ends[begin] : ends[end]]
+            try:
+                self._examples(piece, plan)
+                good.append(piece)
+            except CellError as cell:
+                if end - begin > 1:
+                    middle = (begin + end) // 2
+                    waiting += [(middle, end), (begin, middle)]
+                    continue
+                record = piece.tobytes().removesuffix(b"\n").removesuffix(b"\r")
+                line = int(np.count_nonzero(text[: ends[begin]] == 10))
+                bad.append(BadLine(line, record, self._fault(record, plan) or cell.fault))
+        return bad, np.concatenate([text[:0], *good])
+
+    def _examples(self, text: Bytes, plan: Plan) -> tuple[AnyRows, Labels | None]:
+        if not text.size:
+            return NOTHING
+        returns = np.flatnonzero(text[:-1] == 13)
+        if (text[returns + 1] != 10).any() and self._lone_return(text):  # Arrow would end a row there
+            raise CellError(0, LineError("a carriage return in the middle of a line"))
+        return examples(self._columns(text, plan), plan, self)
+
+    def _lone_return(self, text: Bytes) -> bool:
+        """Whether a carriage return stands neither in quotes nor before a newline."""
+        if self.quote is None or not (text == ord(self.quote)).any():
+            return True
+        return any(
+            _fields(text[start:end].tobytes(), self.delimiter, self.quote) is None
+            for start, end in itertools.pairwise([0, *record_ends(text, self.delimiter, self.quote).tolist()])
+            if (text[start:end] == 13).any()
+        )
+
+    def _columns(self, text: Bytes, plan: Plan) -> dict[int, Any]:
         """The block's columns that matter, by place."""
         import pyarrow
         from pyarrow import csv as arrow_csv
 
         if (text == 0).any():
-            lines = np.count_nonzero(text[: (text == 0).argmax()] == 10)
-            raise CellError(int(lines) - header, LineError("a NUL byte: this is not text"))
+            raise CellError(0, LineError("a NUL byte: this is not text"))
         quoted = self.quote is not None and bool((text == ord(self.quote)).any())
         floats, strings = pyarrow.float64(), pyarrow.string()
         names = [str(place) for place in range(len(plan.names))]
         try:
             table = arrow_csv.read_csv(
                 pyarrow.BufferReader(pyarrow.py_buffer(text)),
-                arrow_csv.ReadOptions(
-                    use_threads=False, block_size=len(text) + 1, column_names=names, skip_rows_after_names=int(header)
-                ),
+                arrow_csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=names),
                 arrow_csv.ParseOptions(
                     delimiter=self.delimiter, quote_char=self.quote or False, newlines_in_values=quoted
                 ),
@@ -153,18 +202,50 @@ class Csv(Choices):
                 ),
             )
         except pyarrow.ArrowInvalid as error:
-            raise _bad_cell(str(error), plan, header) from error
+            raise CellError(0, LineError(printable(str(error)))) from error
         return {place: table.column(j).combine_chunks() for j, place in enumerate(plan.used)}
 
-    def _record(self, block: Block, record: int) -> tuple[int, bytes]:
-        """(lines before it, text) of a record of the block: on the way to an error, so it may take its time."""
-        text = block.text[: block.size].tobytes().decode("latin-1")  # a letter a byte, whatever the bytes are
-        lines = text.split("\n")
-        for number, (before, _) in enumerate(self._numbered(text)):
-            if number == record:
-                before = min(before, len(lines) - 1)  # a lone carriage return ends a row too, but not a line
-                return before, lines[before].encode("latin-1")
-        return 0, b""
+    def _fault(self, record: bytes, plan: Plan) -> LineError | None:
+        """What is wrong with a record that Arrow could not read: where, and what to do about it."""
+        if b"\0" in record:
+            return LineError("a NUL byte: this is not text", record.index(b"\0") + 1)
+        try:
+            record.decode()
+        except UnicodeDecodeError as error:
+            return _not_text(record, error)
+        fields = _fields(record, self.delimiter, self.quote)
+        if fields is None:
+            return carriage_return(record)
+        if len(fields) != len(plan.names):
+            return LineError(f"expected {len(plan.names)} columns, got {len(fields)}")
+        for place in plan.used:
+            fault = self._bad_cell(*fields[place], plan, place)
+            if fault is not None:
+                return fault
+        return None
+
+    def _bad_cell(self, column: int, cell: bytes, plan: Plan, place: int) -> LineError | None:
+        name = printable(plan.names[place])
+        if cell.decode() in NULLS if plan.kinds[place] == NUMBER else not cell and place != plan.text:
+            if place != plan.target and self.missing != "error":
+                return None
+            remedy = None if place == plan.target else "--missing=zero or --missing=indicator"
+            return LineError(f"column {name!r} has no value", column, remedy)
+        if plan.kinds[place] != NUMBER:
+            return None
+        try:
+            finite(cell.strip(), column + len(cell) - len(cell.lstrip()), "value", self.missing)
+        except LineError as fault:
+            remedy = "mend it, or --on-error skip"
+            if place != plan.target:
+                remedy += f"; if it is no number, --categorical {name} or --ignore {name}"
+            shown = printable(cell[:40])
+            return LineError(
+                f"column {name!r} holds numbers, but here {shown!r}: {fault.message} (columns: {plan})",
+                fault.column,
+                remedy,
+            )
+        return None
 
 
 @dataclass(frozen=True)
@@ -175,25 +256,49 @@ class Tsv(Csv):
     quote: str | None = None
 
 
-def _bad_cell(message: str, plan: Plan, header: bool) -> CellError:
-    """pyarrow's message in our words, with the row and column that it names."""
-    row = re.search(r"Row #(\d+)", message)
-    place = int(row[1]) - 1 - header if row else 0
-    if ragged := re.search(r"Expected (\d+) columns, got (\d+)", message):
-        return CellError(place, LineError(f"expected {ragged[1]} columns, got {ragged[2]}"))
-    column = re.search(r"In CSV column #(\d+)", message)
-    name = printable(plan.names[int(column[1])]) if column else "?"
-    if "invalid UTF8" in message:
-        return CellError(
-            place,
-            LineError(f"column {name!r} is not UTF-8: is this Latin-1?", None, "convert it, e.g. iconv -f LATIN1"),
-        )
-    if value := re.search(r"invalid value '(.*)'", message, re.DOTALL):
-        shown = printable(value[1][:40])
-        return CellError(
-            place, LineError(f"column {name!r} is a number up to here, but this is {shown!r} (columns: {plan})")
-        )
-    return CellError(place, LineError(printable(message)))
+def _not_text(record: bytes, error: UnicodeDecodeError) -> LineError:
+    return LineError(
+        f"byte 0x{record[error.start]:02x} is not UTF-8: is this Latin-1?",
+        error.start + 1,
+        "convert it, e.g. iconv -f LATIN1 -t UTF-8",
+    )
+
+
+def _fields(record: bytes, delimiter: str, quote: str | None) -> list[tuple[int, bytes]] | None:
+    """(column from 1, content) of each field, by the rules of `Quotes`; None if a carriage return stands among them.
+
+    >>> _fields(b'a,"b ""c"" ,",3', ",", '"')
+    [(1, b'a'), (4, b'b "c" ,'), (15, b'3')]
+    """
+    fields, at = list[tuple[int, bytes]](), 0
+    mark = b"" if quote is None else quote.encode()
+    plain = re.compile(b"[^" + re.escape(delimiter.encode()) + b"]*")
+    quoted = re.compile(b"(?:[^%b]|%b%b)*" % ((re.escape(mark),) * 3)) if mark else plain
+    while True:
+        start, content = at + 1, b""
+        if mark and record[at : at + 1] == mark:
+            found = quoted.match(record, at + 1)
+            content = found[0].replace(mark + mark, mark) if found else b""
+            start, at = start + 1, (found.end() if found else at) + 1
+        rest = plain.match(record, at)
+        text = rest[0] if rest else b""
+        at += len(text)
+        if b"\r" in text.removesuffix(b"\n").removesuffix(b"\r"):
+            return None
+        fields.append((start, content + text))
+        if at >= len(record):
+            return fields
+        at += 1
+
+
+def _kind(cells: list[str]) -> str:
+    """What a column holds, by a vote of the cells that hold any text: one bad cell does not make it a text.
+
+    >>> _kind(["1", "", "x", "2.5"]), _kind(["Rome", "7"])
+    ('number', 'text')
+    """
+    filled = [cell for cell in cells if cell.strip() not in NULLS and not {"\0", "\ufffd"} & {*cell}]
+    return NUMBER if 2 * sum(map(_is_number, filled)) > len(filled) or not filled else TEXT
 
 
 def _is_number(cell: str) -> bool:

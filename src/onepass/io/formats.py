@@ -43,7 +43,7 @@ def open_stream(
 
     paths: files, globs, folders, `@list.txt`, or `-` for stdin. format and compression: found from the first bytes,
     then the name, unless given. threads: parsers beside the caller. on_error: "stop", or "skip" to leave out lines that
-    cannot be read (line formats only), each handed to `quarantine`. position: where another
+    cannot be read (text formats only), each handed to `quarantine`. position: where another
     stream of the same files was left, to go on from there. Further options are those of the format
     (docs/formats.md) and block_size, max_line, max_expand, allow_truncated.
 
@@ -72,8 +72,8 @@ def open_stream(
         found = format or (position.format if position is not None else None) or detect.detect(source.head, files[0])
         prepare(source, found)
         form = _format(found, options)
-        if on_error == "skip" and found not in ("svmlight", "vw", "jsonl"):
-            raise ValueError(f"on_error='skip' works for svmlight, vw and jsonl, not for {found}")
+        if on_error == "skip" and found in detect.BINARY:
+            raise ValueError(f"on_error='skip' is for text, line by line: {found} has no lines that could be bad")
         stream = Stream(
             files,
             form,

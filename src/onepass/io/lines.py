@@ -173,7 +173,7 @@ def finite(text: bytes, column: int, what: str, missing: str = "error") -> float
         raise LineError(f"{what} {text.decode()} is not a finite number", column)
     match = NUMBER.match(text)
     end = match.end() if match else 0
-    if end < len(text):
+    if end < len(text) or not match:
         raise LineError(f"this {what} is not a number", column + end)
     value = float(text)
     if math.isinf(value):

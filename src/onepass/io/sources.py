@@ -213,6 +213,12 @@ class Source:
             return self._decompressed()
         return _without(self.pieces(), self.begin - (len(BOM) if self.bom else 0))
 
+    def see(self, size: int) -> bytes:
+        """The first `size` bytes of the text, or all of it: more of it than `head` had so far."""
+        self._first += self._peek(size + len(BOM) - len(self._first))
+        self.head = self._first.removeprefix(BOM)[:size]
+        return self.head
+
     def close(self) -> None:
         """Close the file."""
         self.raw.close()

@@ -7,7 +7,6 @@ the queue and is raised where the bad block would have come.
 
 from __future__ import annotations
 
-import os
 import queue
 import shlex
 import threading
@@ -19,14 +18,16 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from onepass.cores import cores
 from onepass.errors import DataError, ResumeError, printable
 from onepass.io import detect
 from onepass.io.blocks import Work
 from onepass.io.chunk import Chunk, Labels, Origin
-from onepass.io.lines import BadLine, Parsed
+from onepass.io.lines import BadLine, LineError, Parsed
 from onepass.io.sources import STDIN, Identity, Source, identify
 from onepass.rows import count
 
+FAULTS = 10  # bad lines that are kept as errors
 MANY = 1000  # different labels; beyond that they are not collected
 
 
@@ -95,9 +96,9 @@ class Stream:
 
     Attributes: `format`; `compression`; `total_bytes` (None if unknown) and `consumed`, both as the files lie on disk;
     `notes`, things to tell the user; `identity` of every plain file; `labels` met, each with the origin of the chunk it
-    first stood in; `skipped`, the number of bad lines left out; `changed`, files that are not what they were at the
-    start; `twins`, two files that seem to hold the same; `truncated`, whether a compressed stream ended early and was
-    allowed to.
+    first stood in; `skipped`, the number of bad lines left out, and `faults`, the first ten of them as errors;
+    `changed`, files that are not what they were at the start; `twins`, two files that seem to hold the same;
+    `truncated`, whether a compressed stream ended early and was allowed to.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class Stream:
         self.consumed = 0
         self.rows = 0
         self.skipped = 0
+        self.faults = list[DataError]()
         self.labels: dict[float | str, Origin] = {}
         self.changed = list[str]()
         self.twins: tuple[str, str] | None = None
@@ -131,7 +133,7 @@ class Stream:
         self._skip, self._quarantine = skip, quarantine
         self._flags = self._quarantined = 0
         self._mark = _Mark()
-        workers = threads or min(8, _cores() + 1)  # one more than cores: the caller, who learns, is often waiting
+        workers = threads or min(8, cores() + 1)  # one more than cores: the caller, who learns, is often waiting
         self._pool = ThreadPoolExecutor(workers, "onepass-parse")
         self._queue: queue.Queue[_Item] = queue.Queue(workers + 1)
         self._stop = threading.Event()
@@ -288,7 +290,7 @@ class Stream:
                 self._flags |= parsed.flags
                 size = count(parsed.rows)
                 if size:
-                    origin = Origin(item.source.path, line, parsed.start, parsed.stop, item.consumed)
+                    origin = Origin(item.source.path, line, parsed.start, parsed.stop, item.consumed, parsed.lines)
                     self.rows += size
                     self._meet(parsed.labels, origin)
                     self._mark = _Mark(
@@ -318,19 +320,23 @@ class Stream:
     def _judge(self, bad: list[BadLine], source: Source, line: int) -> None:
         for number, text, fault in bad:
             if not self._skip:
-                message, remedy = fault.message, fault.remedy
-                if self.format in detect.BINARY:
-                    raise DataError(f"row {line + number}: {message}", path=source.path, remedy=remedy)
-                likely = detect.guess(source.head)
-                if line == 1 and likely not in (None, self.format):
-                    message, remedy = f"{message} (this looks like {likely})", f"--format {likely}"
-                raise DataError(
-                    message, path=source.path, line=line + number, column=fault.column, text=text, remedy=remedy
-                )
+                raise self._error(line + number, text, fault, source, line == 1)
             self.skipped += 1
+            if len(self.faults) < FAULTS:
+                self.faults.append(self._error(line + number, text, fault, source, False))
             if self._quarantine is not None:
                 self._quarantine(text + b"\n")
                 self._quarantined += len(text) + 1
+
+    def _error(self, line: int, text: bytes, fault: LineError, source: Source, early: bool) -> DataError:
+        """The fault with its place; early in the file it may be the format that is wrong."""
+        message, remedy = fault.message, fault.remedy
+        if self.format in detect.BINARY:
+            return DataError(f"row {line}: {message}", path=source.path, remedy=remedy)
+        likely = detect.guess(source.head) if early else None
+        if likely not in (None, self.format):
+            message, remedy = f"{message} (this looks like {likely})", f"--format {likely}"
+        return DataError(message, path=source.path, line=line, column=fault.column, text=text, remedy=remedy)
 
     def _finish(self, source: Source) -> None:
         self.truncated |= source.truncated
@@ -394,7 +400,3 @@ def prepare(source: Source, format: str) -> None:
     detect.refuse_other_line_ends(source.head, source.path)
     if source.bom:
         source.note(f"{source.path}: a UTF-8 byte order mark was skipped")
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -75,8 +75,10 @@ def _read(column: Any, plan: Plan, place: int) -> Any:
         if types.is_boolean(column.type):
             column = column.cast(pyarrow.int8())
         return column.cast(pyarrow.float64())
-    except pyarrow.ArrowInvalid as error:
-        raise CellError(0, LineError(f"column {name!r} cannot be read in this batch: {error}")) from error
+    except (pyarrow.ArrowException, UnicodeDecodeError) as error:
+        raise CellError(
+            0, LineError(f"column {name!r} cannot be read in this batch: {printable(str(error))}")
+        ) from error
 
 
 @contextmanager
@@ -86,7 +88,7 @@ def _arrow_errors(source: Source) -> Iterator[None]:
 
     try:
         yield
-    except (pyarrow.ArrowException, OSError, EOFError) as error:
+    except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"damaged or cut short ({printable(str(error))})", path=source.path) from error
@@ -120,7 +122,7 @@ class Parquet(_Table):
                 left = batch.slice(min(batch.num_rows, max(0, source.begin - done)))
                 done += batch.num_rows
                 if left.num_rows:
-                    yield Work(size * done // total, partial(self._parse, left, plan, done - left.num_rows))
+                    yield Work(size * done // max(total, done), partial(self._parse, left, plan, done - left.num_rows))
         if done != total:
             raise DataError(f"{done} rows, but its footer promises {total}", path=source.path)
 
@@ -162,6 +164,7 @@ class Arrow(_Table):
             raise DataError("bytes follow the end of the Arrow stream", path=source.path)
 
     def _cut(self, batch: Any, plan: Plan, done: int, consumed: int, begin: int) -> Iterator[Work]:
+        batch.validate()  # or a batch may claim more rows than there will ever be
         rows = max(256, CELLS // max(1, len(plan.used)))
         for start in range(max(0, begin - done), batch.num_rows, rows):
             yield Work(consumed, partial(self._parse, batch.slice(start, rows), plan, done + start))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -87,6 +88,7 @@ class JsonLines:
     target: str | None = None
     bits: int = 18
     labelled: bool = True
+    _kinds: list[type] = field(default_factory=list, init=False, repr=False)  # of the first label
 
     def __post_init__(self) -> None:
         between("bits", self.bits, 1, 31)
@@ -100,21 +102,32 @@ class JsonLines:
         if self.target is None and self.labelled:
             raise DataError("which member is the label?", path=source.path, remedy="--target NAME")
         for load in blocks(source):
+            if not self._kinds:
+                self._look(load)
             yield Work(load.consumed, partial(self._parse, load, skip))
 
     def remarks(self, flags: int) -> list[str]:
         """What to tell the user after the last line."""
         return [f"words are hashed into 2^{self.bits} places (--bits)"]
 
+    def _look(self, load: Load) -> None:
+        """The first label decides for all blocks, which are parsed in any order, whether labels are numbers or text."""
+        for line in _lines(load.block()):
+            with suppress(LineError):
+                example = self.read_line(line)
+                if example is not None:
+                    self._kinds.append(type(example[1]))
+                    return
+
     def _parse(self, load: Load, skip: bool) -> Parsed:
         block: Block = load.block()
-        lines = block.text[: block.size].tobytes().split(b"\n")[:-1]
+        lines = _lines(block)
         texts, labels, bad = list[bytes](), list[float | str](), list[BadLine]()
         for number, line in enumerate(lines):
             try:
                 example = self.read_line(line)
-                if example is not None and labels and isinstance(example[1], str) != isinstance(labels[0], str):
-                    raise LineError("labels are numbers in some lines and text in others")
+                if example is not None and not isinstance(example[1], self._kinds[0]):
+                    raise LineError("labels are numbers in some lines and text in others", None, "write all as text")
             except LineError as fault:
                 bad.append(BadLine(number, line, fault))
                 if not skip:
@@ -166,3 +179,7 @@ class JsonLines:
             if math.isfinite(number):
                 return number
         raise LineError(f"no label in member {self.target!r}: it must be text or a finite number")
+
+
+def _lines(block: Block) -> list[bytes]:
+    return block.text[: block.size].tobytes().split(b"\n")[:-1]

@@ -1,0 +1,14 @@
+"""How many cores there are to work with."""
+
+from __future__ import annotations
+
+import os
+
+
+def cores() -> int:
+    """Cores that this process may use, which can be fewer than the machine has.
+
+    >>> cores() >= 1
+    True
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

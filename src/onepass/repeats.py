@@ -1,0 +1,237 @@
+"""The repeat alarm: a block of rows that stood in the stream before, so that they were not drawn but fed twice.
+
+Every row has a fingerprint (its label, its length, a few of its entries), every 64 consecutive rows a hash of theirs.
+In each 100 rows there are 37 such windows, and the one with the smallest hash is an anchor: whoever feeds 100 rows
+again feeds their anchor again. (Winnowing: Schleimer, Wilkerson and Aiken 2003.) Anchors are kept in a table, some 5 in
+100 rows; when it has no more room, only hashes that end in one more zero bit are kept, so that memory is bounded: from
+then on short repeats may go by, long ones do not.
+
+No false alarm. A repeat counts only if at least 32 different fingerprints stand in its window. If rows are independent
+draws, so are their fingerprints, whatever they leave out. A given sequence of 64 with 32 different ones among them has
+probability at most p_1·…·p_32 ≤ 32^-32 = 2^-160 (the p sum to at most 1, so their product is largest when all are
+equal), hence so has the event that a window and one before it are the same: where they overlap, by d rows' shift, the
+sequence has period d, its last d rows hold all the different ones, and the d new rows must hit them. Among n rows there
+are n²/2 pairs: n = 2^40 gives 2^-81, for any distribution, one with a handful of values included. The hashes (64 bits
+and 24 more) add 2^-42 for the 2^46 pairs that a full table and a billion rows make.
+
+What it cannot see: rows with fewer than 32 different fingerprints in 64, repeats that were shuffled, or of which single
+rows were changed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from onepass._jit import by_type, jit
+from onepass.rows import AnyRows, Dense, Ints, Rows
+
+Words = npt.NDArray[np.uint64]
+
+WINDOW = 64  # rows that make a hash
+STRETCH = 37  # windows in a block of 100 rows
+SAMPLE, FEW = 16, 4  # entries that a fingerprint looks at: all of a short row, some of a dense one; of a long one
+DIFFERENT = 32  # fingerprints that a window must hold to count
+RING = 128  # the last fingerprints and hashes: at least WINDOW + STRETCH − 1, and a power of two
+FEWEST, MOST = 1 << 8, 1 << 20  # places in the table: 4 kB at first, 16 MB at most
+BASE1, BASE2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95)
+OUT1, OUT2 = (np.uint64(pow(int(base), WINDOW, 1 << 64)) for base in (BASE1, BASE2))  # weight of a row that leaves
+ROW_BITS = np.uint64(40)
+ROWS, HASH1, HASH2, ANCHOR, MASK, KEPT, AGAIN, BEFORE = range(8)
+
+
+class Repeats(NamedTuple):
+    """State of the repeat alarm."""
+
+    ring: Words  # (RING, 3): fingerprint of a row, and both hashes of the window that it ends
+    place: Words  # rows so far; hashes of the window; row of the anchor; mask; anchors kept; the repeat, its original
+    table: Words  # (places, 2): an anchor's first hash; 24 bits of its second and 40 of its row's number
+
+
+def no_repeats() -> Repeats:
+    return Repeats(np.zeros((RING, 3), np.uint64), np.zeros(8, np.uint64), np.zeros((FEWEST, 2), np.uint64))
+
+
+def recognise(repeats: Repeats, rows: AnyRows, y: Ints) -> Repeats:
+    """The state after these rows with labels y, in which they may have been recognised as a repeat."""
+    if repeats.place[AGAIN]:  # it rang: there is nothing more to learn
+        return repeats
+    prints, done = np.empty(len(y), np.uint64), 0
+    with np.errstate(over="ignore"):  # hashes wrap on purpose; compiled code does not ask
+        while True:
+            done = int(_hear(repeats, rows, y, prints, done))
+            if done == len(y):
+                return repeats
+            repeats = _with_room(repeats)
+
+
+def _with_room(repeats: Repeats) -> Repeats:
+    """A table twice as large, or half as many anchors."""
+    size = len(repeats.table)
+    if size < MOST:
+        size *= 2
+    else:
+        repeats.place[MASK] = repeats.place[MASK] * 2 + 1
+    table = np.zeros((size, 2), np.uint64)
+    repeats.place[KEPT] = _move(repeats.table, table, repeats.place[MASK])
+    return repeats._replace(table=table)
+
+
+def repeat_reason(repeats: Repeats) -> str | None:
+    """Why no certificate may be given, if the alarm rang."""
+    again, before = int(repeats.place[AGAIN]), int(repeats.place[BEFORE])
+    if not again:
+        return None
+    return (
+        f"rows {again - WINDOW + 1:,} to {again:,} are rows {before - WINDOW + 1:,} to {before:,} once more: was a "
+        "file or a block fed twice? Independent draws do not repeat themselves; feed each row once"
+    )
+
+
+@jit
+def _mixed(z):  # type: ignore[no-untyped-def]
+    """splitmix64's last steps: every bit reaches every bit."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@jit
+def _stirred(s, index, value):  # type: ignore[no-untyped-def]
+    return s * BASE1 + (np.float64(value).view(np.uint64) ^ np.uint64(index) * BASE2)
+
+
+def _print_rows(rows, i, label):  # type: ignore[no-untyped-def]
+    """All of a short row; of a long one its last features, or, where they are simply all features, its last values.
+
+    That is one place in memory, fetched once: where it is not at hand, the fetching is what costs.
+    """
+    j, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
+    size = end - j
+    s = np.uint64(label + 2) * BASE2 + size
+    if size <= np.uint64(SAMPLE):
+        while j < end:
+            s = _stirred(s, np.uint32(rows.indices[j]), rows.values[j])
+            j += np.uint64(1)
+        return _mixed(s)
+    all_of_them = np.uint64(rows.indices[end - np.uint64(1)]) + np.uint64(1) == size
+    for k in range(np.uint64(FEW)):
+        at = end - np.uint64(1) - k
+        if all_of_them:
+            s = _stirred(s, k, rows.values[at])
+        else:
+            s = s * BASE1 + np.uint64(rows.indices[at]) * BASE2
+    return _mixed(s)
+
+
+def _print_dense(rows, i, label):  # type: ignore[no-untyped-def]
+    """All values, or some from the first to the last."""
+    size = np.uint64(rows.values.shape[1])
+    s = np.uint64(label + 2) * BASE2 + size
+    if size <= np.uint64(SAMPLE):
+        for j in range(size):
+            s = _stirred(s, j, rows.values[i, j])
+    else:
+        for k in range(np.uint64(SAMPLE)):
+            at = k * (size - np.uint64(1)) // np.uint64(SAMPLE - 1)
+            s = _stirred(s, at, rows.values[i, at])
+    return _mixed(s)
+
+
+_print = by_type({Rows: _print_rows, Dense: _print_dense})  # the fingerprint of row i with its label
+
+
+@jit
+def _prints(rows, y, prints):  # type: ignore[no-untyped-def]
+    """In a loop of its own: so short that the processor fetches several rows at once."""
+    for i in range(np.uint64(y.size)):
+        prints[i] = _print(rows, i, y[i])
+
+
+@jit
+def _hear(repeats, rows, y, prints, start):  # type: ignore[no-untyped-def]
+    """Hear rows from `start` on; where it stopped: at the end, or when the table wants room."""
+    if start == 0:
+        _prints(rows, y, prints)
+    ring, place, table = repeats.ring, repeats.place, repeats.table
+    one, last, window = np.uint64(1), np.uint64(RING - 1), np.uint64(WINDOW)
+    t, h1, h2, anchor = place[ROWS], place[HASH1], place[HASH2], place[ANCHOR]
+    i, end = np.uint64(start), np.uint64(prints.size)
+    while i < end and np.uint64(2) * place[KEPT] < np.uint64(table.shape[0]):
+        f = prints[i]
+        i += one
+        t += one
+        gone = ring[(t - window) & last, 0]  # 0 while there are fewer rows
+        h1 = h1 * BASE1 + f - gone * OUT1
+        h2 = h2 * BASE2 + f - gone * OUT2
+        here = t & last
+        ring[here, 0], ring[here, 1], ring[here, 2] = f, _mixed(h1) | one, h2
+        if t < np.uint64(WINDOW + STRETCH - 1):
+            continue
+        if anchor + np.uint64(STRETCH) <= t:  # it is too long ago: the smallest of the last, the latest of equals
+            anchor = t
+            for back in range(one, np.uint64(STRETCH)):
+                if ring[(t - back) & last, 1] < ring[anchor & last, 1]:
+                    anchor = t - back
+        elif ring[here, 1] <= ring[anchor & last, 1]:
+            anchor = t
+        else:
+            continue
+        if (ring[anchor & last, 1] >> one) & place[MASK] == np.uint64(0):
+            _keep(ring, place, table, anchor)
+            if place[AGAIN] != np.uint64(0):
+                i = end
+    place[ROWS], place[HASH1], place[HASH2], place[ANCHOR] = t, h1, h2, anchor
+    return i
+
+
+@jit
+def _keep(ring, place, table, anchor):  # type: ignore[no-untyped-def]
+    """Find the anchor in the table, or put it there."""
+    low = (np.uint64(1) << ROW_BITS) - np.uint64(1)
+    here = anchor & np.uint64(RING - 1)
+    key, tag = ring[here, 1], ring[here, 2] & ~low
+    slot = _slot(key, table)
+    while table[slot, 0] != np.uint64(0):
+        if table[slot, 0] == key and table[slot, 1] & ~low == tag:
+            if _different(ring, anchor) >= DIFFERENT:
+                place[AGAIN], place[BEFORE] = anchor, table[slot, 1] & low
+            return
+        slot = (slot + np.uint64(1)) & np.uint64(table.shape[0] - 1)
+    table[slot, 0], table[slot, 1] = key, tag | anchor
+    place[KEPT] += np.uint64(1)
+
+
+@jit
+def _slot(key, table):  # type: ignore[no-untyped-def]
+    return (key * BASE1 >> np.uint64(32)) & np.uint64(table.shape[0] - 1)
+
+
+@jit
+def _different(ring, anchor):  # type: ignore[no-untyped-def]
+    """How many different fingerprints the window has that ends at the anchor."""
+    found = np.empty(WINDOW, np.uint64)
+    for k in range(WINDOW):
+        found[k] = ring[(anchor - np.uint64(k)) & np.uint64(RING - 1), 0]
+    found.sort()
+    different = 1
+    for k in range(1, WINDOW):
+        different += found[k] != found[k - 1]
+    return different
+
+
+@jit
+def _move(old, table, mask):  # type: ignore[no-untyped-def]
+    """Put those anchors into the table that pass the mask; how many there are."""
+    kept = np.uint64(0)
+    for place in range(old.shape[0]):
+        key = old[place, 0]
+        if key != np.uint64(0) and (key >> np.uint64(1)) & mask == np.uint64(0):
+            slot = _slot(key, table)
+            while table[slot, 0] != np.uint64(0):
+                slot = (slot + np.uint64(1)) & np.uint64(table.shape[0] - 1)
+            table[slot, 0], table[slot, 1] = key, old[place, 1]
+            kept += np.uint64(1)
+    return kept

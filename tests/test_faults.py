@@ -1,0 +1,311 @@
+"""Faults as a user of the program meets them: exit code, message, and what is left behind. docs/faults.md lists all."""
+
+import errno
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onepass import DataError, OnePassClassifier, Pass
+from onepass.cli import learning as learner
+from onepass.io import dump_svmlight
+from strategies import dyadic
+from test_cli import onepass, process
+
+ROOT = Path(__file__).resolve().parents[1]
+X, Y = dyadic(7, 400, 6, noise=0.0)
+
+
+@pytest.fixture(name="here")
+def here_fixture(tmp_path):
+    """A folder with data and a model made from it."""
+    dump_svmlight(tmp_path / "good.svm", X, Y)
+    onepass(tmp_path, "train", "good.svm", "-o", "old.safetensors", "-q")
+    return tmp_path
+
+
+def table(*rows):
+    return "a,b,y\n" + "".join(f"{row}\n" for row in rows)
+
+
+BAD = {  # name: (content, what the message says, where, what to do)
+    "empty.svm": (b"", "no examples", "", ""),
+    "comments.svm": (b"# a\n\n", "no examples", "", ""),
+    "nan.svm": (b"1 1:2\n-1 1:nan\n", "not a finite number", "line 2, col 6", "--missing=zero"),
+    "overflow.svm": (b"1 1:1e400\n", "overflows", "line 1, col 5", ""),
+    "comma.svm": (b"1 1:0,5\n", "not a number", "line 1, col 6", ""),
+    "multilabel.svm": (b"1,2 1:1\n", "several labels", "line 1, col 1", "one label"),
+    "zero.svm": (b"1 0:1\n", "indices start at 1", "line 1, col 3", "--zero-based"),
+    "unsorted.svm": (b"1 7:1 3:1\n", "index 3 after 7", "line 1, col 7", "--unsorted=sort"),
+    "bomb.svm": (b"1 10000000000:1\n", "needs 80 GB", "line 1, col 3", "--bits 24"),
+    "cut.svm": (b"1 1:2\n-1 5:", "no value after the colon", "line 2, col 6", ""),
+    "old.svm": (b"1 1:2\r-1 2:3\r", "CR only", "", "tr"),
+    "wide.svm": ("1 1:2\n".encode("utf-16"), "UTF-16", "", "iconv"),
+    "page.svm": (b"<!DOCTYPE html><p>404\n", "HTML", "", "fetch"),
+    "pickle.svm": (b"\x80\x04\x95pickle", "pickle", "", ""),
+    "cut.svm.gz": (gzip.compress(b"1 1:2\n" * 500)[:-9], "ends early", "", "--allow-truncated"),
+    "cell.csv": (table("1,2,1", "1,x,0", "3,4,1").encode(), "column 'b' holds numbers", "line 3, col 3", "--on-error"),
+    "ragged.csv": (table("1,2,1", "1,0").encode(), "expected 3 columns, got 2", "line 3", ""),
+    "quote.csv": (b'a,y\n1,"x\n2,y\n', "never closed", "line 2", "double it"),
+    "latin.csv": (b"a,y\n1,caf\xe9\n", "not UTF-8", "line 2, col 6", "iconv"),
+    "twice.csv": (b"a,a,y\n1,2,3\n", "two columns are named 'a'", "", "--no-header"),
+    "header.csv": (b"a,y\n", "no examples", "", ""),
+    "broken.jsonl": (b'{"y": 1, "t": \n', "not JSON", "line 1, col 15", ""),
+    "label.vw": (b"|a b\n", "no label", "line 1, col 1", "put a label"),
+    "footer.parquet": (b"PAR1" + b"\0" * 40, "damaged or cut short", "", ""),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_exit_3_and_leaves_the_old_model_as_it_was(here, name):
+    content, message, place, remedy = BAD[name]
+    (here / name).write_bytes(content)
+    before = (here / "old.safetensors").read_bytes()
+    options = ["--text-column", "t", "--target", "y"] if name.endswith("jsonl") else []
+    done = onepass(here, "train", name, *options, "-o", "old.safetensors", "--force", code=3)
+    assert done.stdout == ""
+    assert message in done.stderr
+    assert f"{name}:{place}" in done.stderr if place else name in done.stderr
+    assert not remedy or re.search(f"Fix: .*{re.escape(remedy)}", done.stderr)
+    assert "Traceback" not in done.stderr
+    assert (here / "old.safetensors").read_bytes() == before
+    assert not [path for path in here.iterdir() if "part" in path.name]
+
+
+def test_one_example_and_one_class_are_learned_where_that_is_defined(here):  # 2
+    (here / "one.svm").write_text("1 1:2\n")
+    done = onepass(here, "train", "one.svm", "-o", "one.safetensors")
+    assert "Not yet informative" in done.stdout
+    (here / "same.svm").write_text("3 1:2\n" * 50)
+    result = json.loads(onepass(here, "train", "same.svm", "--json", "-q").stdout)
+    assert result["classes"] == [3.0]
+    with pytest.raises(ValueError, match="class"):
+        OnePassClassifier().fit(X[:5], np.ones(5))
+
+
+def test_labels_written_in_many_ways_are_one_label(here):  # 8
+    (here / "many.svm").write_text("+1 1:2\n1 1:2\n1.0 1:1\n-1 1:-1\n-1.00 1:-2\n")
+    done = onepass(here, "train", "many.svm")
+    assert "labels -1, 1" in done.stdout
+
+
+@pytest.mark.parametrize("blank", [False, True])
+def test_a_third_label_is_named_with_its_line(here, blank):  # 9
+    lines = [f"{i % 2} 1:{i % 3}" for i in range(300)]
+    lines[217] = "7 1:1"
+    text = "\n".join([*lines[:100], *([""] if blank else []), *lines[100:]])
+    (here / "late.svm").write_text(text + "\n")
+    done = onepass(here, "train", "late.svm", code=3)
+    assert "label 7.0 " in done.stderr
+    assert "late.svm:line 218: " in done.stderr or (blank and "after line 1: label 7.0 in row 217" in done.stderr)
+    assert "Fix: --classes 0,1,7" in done.stderr
+
+
+# Bad lines left out ---------------------------------------------------------------------------------
+
+SKIP = {  # kind: (header, a line of either class, two bad lines, where the first is bad)
+    "svm": ("", ("1 1:2", "-1 1:-2"), ("-1 2:x", "1 1:1 1:1"), "line 81, col 6"),
+    "csv": ("a,y\n", ("2,1", "-2,0"), ("x,0", "3"), "line 82, col 1"),
+    "tsv": ("a\ty\n", ("2\t1", "-2\t0"), ("x\t0", "3"), "line 82, col 1"),
+    "jsonl": ("", ('{"t": "a", "y": 1}', '{"t": "b", "y": 0}'), ('{"t":', "[]"), "line 81, col 6"),
+    "vw": ("", ("1 | a", "-1 | c"), ("| b", "x | d"), "line 81, col 1"),
+}
+
+
+@pytest.mark.parametrize("kind", SKIP)
+def test_bad_lines_are_left_out_named_and_counted_in_the_certificate(here, kind):  # §1, 20
+    header, good, bad, place = SKIP[kind]
+    lines = [good[label] for label in np.random.default_rng(0).integers(0, 2, size=118)]
+    lines[80:80] = bad
+    (here / f"s.{kind}").write_text(header + "\n".join(lines) + "\n")
+    options = ["--text-column", "t"] if kind == "jsonl" else []
+    options += ["--target", "y"] if kind in ("csv", "tsv", "jsonl") else []
+    first = f"s.{kind}:{place}: "
+    command = ["train", f"s.{kind}", *options, "--on-error", "quarantine=kept.txt"]
+    result = json.loads(onepass(here, *command, "--json", "-q").stdout)
+    assert (result["rows"], result["skipped"]) == (118, 2)
+    assert result["skipped_lines"][0].startswith(first)
+    assert any("2 bad lines were left out" in text for text in result["certificate"]["assumptions"])
+    assert (here / "kept.txt").read_text() == "".join(f"{line}\n" for line in bad)
+    assert "kept.txt: File exists" in onepass(here, *command, code=2).stderr
+    skip = ["train", f"s.{kind}", *options, "--on-error", "skip", "--max-bad"]
+    said = onepass(here, *skip, "2%").stdout
+    assert f"left out 2 bad lines, the first: {first}" in said
+    assert "2 bad lines were left out" in said.partition("Assumed:")[2]
+    few = onepass(here, *skip, "1%", code=3)
+    assert f"2 bad lines in 120, more than --max-bad 1% allows; the first: {first}" in few.stderr
+    checked = onepass(here, "check", f"s.{kind}", *options, code=3).stdout
+    assert "bad lines: 2" in checked
+    assert first in checked
+
+
+def test_predictions_say_which_lines_have_none(here):
+    (here / "new.svm").write_text("1 1:2\n1 x:1\n-1 2:1\n")
+    done = onepass(here, "predict", "old.safetensors", "new.svm", "--on-error", "skip")
+    assert len(done.stdout.split()) == 2
+    assert "1 bad lines have no prediction, the first: new.svm:line 2, col 3" in done.stderr
+
+
+# What makes a certificate void, and what it must say --------------------------------------------------
+
+
+def test_a_file_that_changes_while_it_is_read_gets_no_certificate(here, monkeypatch):  # 32
+    path = here / "grows.svm"
+    path.write_bytes((here / "good.svm").read_bytes())
+    feed = learner._feed
+
+    def grow(*chunk):
+        feed(*chunk)
+        with path.open("ab") as file:
+            file.write(b"1 1:1\n")
+
+    monkeypatch.setattr(learner, "_feed", grow)
+    assert "No certificate: grows.svm changed while it was read" in onepass(here, "train", "grows.svm").stdout
+
+
+def test_what_a_cut_off_file_still_holds_is_labelled(here):  # 29
+    data = gzip.compress((here / "good.svm").read_bytes())
+    (here / "cut.svm.gz").write_bytes(data[: len(data) // 2])
+    done = onepass(here, "train", "cut.svm.gz", "--allow-truncated")
+    assert "the compressed stream ended early" in done.stdout.partition("Assumed:")[2]
+    assert "cut.svm.gz: the compressed stream ends early" in done.stderr
+
+
+# Files, folders, terminals ------------------------------------------------------------------------------
+
+
+def test_a_full_disk_leaves_the_old_model(here, monkeypatch):  # 34
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = (here / "old.safetensors").read_bytes()
+    monkeypatch.setattr(os, "fsync", full)
+    done = onepass(here, "train", "good.svm", "-o", "old.safetensors", "--force", code=1)
+    assert "cannot write old.safetensors: No space left on device" in done.stderr
+    assert (here / "old.safetensors").read_bytes() == before
+    assert not [path for path in here.iterdir() if path.name.endswith(".part")]
+
+
+def test_labels_and_names_cannot_move_the_cursor(here):  # 58
+    name = "\x1b[31mred.csv"
+    (here / name).write_text("a,y\n" + "1,\x1b[2Jone\n2,two\n" * 20)
+    done = onepass(here, "train", name, "--target", "y")
+    assert "\x1b" not in done.stdout + done.stderr
+    assert r"\x1b[2Jone" in done.stdout
+    assert r"\x1b[31mred.csv" in done.stderr
+
+
+def test_odd_places_names_and_hash_seeds_change_nothing(here):  # 50, 59, 60
+    odd = here / ("däta 🎲 " + "x" * 200)
+    odd.mkdir()
+    (odd / "gööd file.svm").write_bytes((here / "good.svm").read_bytes())
+    places = [
+        {"PYTHONHASHSEED": "1", "LC_ALL": "C", "TZ": "Pacific/Chatham", "COLUMNS": "20", "TERM": "dumb"},
+        {"PYTHONHASHSEED": "2", "LC_ALL": "de_DE.UTF-8", "TZ": "UTC", "COLUMNS": "200", "NO_COLOR": "1"},
+    ]
+    models = []
+    for number, place in enumerate(places):
+        done = process(odd, "train", "gööd file.svm", "-o", f"{number}.safetensors", env={**os.environ, **place})
+        assert done.returncode == 0, done.stderr
+        assert "0." in done.stdout
+        models.append((odd / f"{number}.safetensors").read_bytes())
+    assert models[0] == models[1] == (here / "old.safetensors").read_bytes()
+
+
+def test_without_stderr_the_result_still_comes(here):  # 59
+    command = f"{sys.executable} -m onepass.cli train good.svm -o quiet.safetensors 2>&-"
+    done = subprocess.run(["bash", "-c", command], cwd=here, capture_output=True, text=True, timeout=120)
+    assert "With probability 95 %" in done.stdout
+    assert (here / "quiet.safetensors").read_bytes() == (here / "old.safetensors").read_bytes()
+
+
+def test_a_damaged_kernel_cache_is_made_anew(here, tmp_path_factory):  # 53
+    cache = tmp_path_factory.mktemp("cache")
+    code = "from onepass.alarms import looks; print(looks(64))"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120
+        )
+        assert done.stdout.strip() == "True", done.stderr
+        files = [path for path in cache.rglob("*") if path.suffix in (".nbi", ".nbc")]
+        assert files
+        for path in files:
+            path.write_bytes(path.read_bytes()[:40] + b"junk")
+    assert "Traceback" not in done.stderr
+
+
+def test_it_runs_in_threads_and_after_a_fork(here):  # 54
+    code = (
+        "import multiprocessing, threading, numpy as np\n"
+        "from onepass import Pass\n"
+        "X = np.random.default_rng(0).normal(size=(300, 4)); y = X[:, 0] > 0\n"
+        "def learn(queue):\n"
+        "    run = Pass(); run.feed(X, y); queue.put(run.model().weights.tobytes())\n"
+        "if __name__ == '__main__':\n"
+        "    context = multiprocessing.get_context('fork')\n"
+        "    queue = context.Queue(); learn(queue); found = [queue.get(timeout=60)]\n"
+        "    for kind in (threading.Thread, context.Process):\n"
+        "        worker = kind(target=learn, args=(queue,)); worker.start()\n"
+        "        found.append(queue.get(timeout=60)); worker.join(60)\n"
+        "    print(len(set(found)))\n"
+    )
+    (here / "fork.py").write_text(code)
+    done = subprocess.run([sys.executable, "fork.py"], cwd=here, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "1", done.stderr
+
+
+# Arrays and counts ---------------------------------------------------------------------------------------
+
+
+def test_counts_beyond_32_bits_are_exact():  # 46
+    run = Pass()
+    run.feed(X, Y)
+    for rounds in (2**24, 2**31, 2**40):
+        later = Pass()
+        state = run.state()
+        state["rows"], state["rounds"], state["_since"] = rounds, rounds, rounds - 5
+        later.restore(state)
+        later.feed(X[:7], Y[:7])
+        assert (later.rows, later.rounds) == (rounds + 7, rounds + 7)
+        assert later.trace().rounds == rounds + 7
+        assert int(later._log.round[: later._log.updates].max(initial=0)) <= rounds + 7
+
+
+def test_mistakes_without_end_overflow_nothing():  # 48
+    rng = np.random.default_rng(0)
+    run = Pass(order_alarm=False, repeat_alarm=False, max_trace_memory=1 << 16)
+    for _ in range(10):
+        run.feed(np.ones((20_000, 1)), rng.integers(0, 2, size=20_000))
+    assert run.rounds == 200_000
+    assert 0.4 < run.mistakes / run.rounds <= run.certificate("average").risk <= 1
+    assert run.certificate().empirical <= run.certificate().risk <= 1
+
+
+def test_a_rejected_chunk_changes_no_bit_of_a_pass():
+    run = Pass()
+    run.feed(X, Y)
+    before = run.model().weights.tobytes(), str(run.certificate())
+    for rows, labels in (([[np.nan] * 6], [1]), (X[:1], [9]), (X[:1, :3], [1]), (X[:2], [1])):
+        with pytest.raises(DataError):
+            run.feed(rows, labels)
+    assert (run.model().weights.tobytes(), str(run.certificate())) == before
+
+
+# The document --------------------------------------------------------------------------------------------
+
+
+def test_every_test_that_the_table_of_faults_names_exists():
+    text = (ROOT / "docs" / "faults.md").read_text()
+    named = re.findall(r"`(test_\w+)::(test_\w+)`", text)
+    assert len(named) > 50
+    for file, function in named:
+        assert f"def {function}(" in (ROOT / "tests" / f"{file}.py").read_text(), (file, function)
+    rows = {int(number) for number in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
+    assert rows == {*range(1, 62)} - {55, 56}
