@@ -1,6 +1,7 @@
 """The history of a pass: true at every look, the same however the stream is cut, and without a trace in the result."""
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -68,6 +69,18 @@ def test_looks_are_log_spaced_and_asking_early_is_the_same():
     assert rows[:6] == [16, 20, 24, 28, 32, 40]
     assert rows[-1] == 700
     assert all(b / a <= 1.25 + 1e-9 for a, b in itertools.pairwise(rows))
+
+
+def test_a_history_goes_on_where_an_earlier_run_was_stopped():
+    whole, first = History(Pass()), History(Pass())
+    whole.feed(X, Y)
+    first.feed(X[:333], Y[:333])
+    run = Pass()
+    run.restore(first.state())  # what is not its own is the pass's
+    second = History(run)
+    second.recall(json.loads(json.dumps(first.remember())))
+    second.feed(X[333:], Y[333:])
+    assert second.finish() == whole.finish()
 
 
 def test_rows_that_only_tell_the_radius_are_no_look():

@@ -161,6 +161,19 @@ def test_the_same_run_is_the_same_bytes_and_a_page_is_not_overwritten(folder, ev
     assert "folder" in onepass(folder, "train", "data.svm", "--report", "no/where.html", code=2).stderr
 
 
+def test_the_command_shown_gives_the_same_page_wherever_options_come_from(folder, monkeypatch):
+    options = ("--delta", "0.2", "--learner", "pa", "--no-header", "--target", "4", "evil.csv")
+    typed = json.loads(onepass(folder, "train", *options, "--json", "-q", "--on-error", "stop").stdout)["details"]
+    shown = typed["command"].split()
+    assert shown[:2] == ["onepass", "train"]
+    assert sorted(shown[2:]) == sorted(options)
+    monkeypatch.setenv("ONEPASS_TRAIN_DELTA", "0.2")
+    again = onepass(
+        folder, "train", "evil.csv", "--target", "4", "--no-header", "--learner", "pa", "--json", "-q"
+    ).stdout
+    assert json.loads(again)["details"] == typed
+
+
 def test_json_jsonl_model_and_both_make_pages(folder, evil):
     command = ("train", "evil.csv", "--target", "class", "--conversion", "penalised")
     (folder / "run.json").write_text(onepass(folder, *command, "--json", "-q").stdout)

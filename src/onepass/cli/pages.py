@@ -101,10 +101,10 @@ def command_line(context: click.Context) -> str:
 
 
 def _default(parameter: click.Parameter, context: click.Context) -> Any:
-    try:
+    if isinstance(parameter.default, bool | int | float | str | tuple | list):
         return parameter.type_cast_value(context, parameter.default)
-    except click.BadParameter:
-        return None
+    plain_flag = getattr(parameter, "is_flag", False) and not parameter.secondary_opts
+    return () if parameter.multiple else False if plain_flag else None
 
 
 def identity(*paths: str) -> list[dict[str, Any]]:

@@ -244,10 +244,8 @@ class Keeper:
         start = time.perf_counter()
         try:
             self.sync()
-            looks: dict[str, Any] = {
-                "history": getattr(run, "remember", list)()
-            }  # of a pass that is watched for its page
-            checkpoint.save(self.path, run, self._position, self._said | looks)
+            looks: list[Any] = getattr(run, "remember", list)()  # of a pass that is watched for its page
+            checkpoint.save(self.path, run, self._position, self._said | {"history": looks})
             self.written, self._rows, self._trouble = self.written + 1, run.rows, ""
         except OSError as error:
             self._warn(str(error.strerror or error))
