@@ -1,6 +1,6 @@
 """Peak memory and time of `onepass cluster` over a file larger than it may keep, at two sizes: memory stays flat.
 
-    python benchmarks/kmeans_stream.py [--rows 2000000] [--quick]
+    python benchmarks/kmeans_stream.py [--rows 1200000] [--quick]
 
 Each run is a process of its own (a peak is never forgotten), with --stream, a second pass for labels, and --max-memory
 left alone; then once more with all rows kept. The inertia of the stream's centres, counted over all rows, is compared
@@ -55,7 +55,7 @@ def cluster(path: Path, *options: str) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=2_000_000, help="rows of the larger file")
+    parser.add_argument("--rows", type=int, default=1_200_000, help="rows of the larger file")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
     options = parser.parse_args()
     rows = 20_000 if options.quick else options.rows

@@ -3,7 +3,9 @@
 import gzip
 import json
 import os
+import re
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +21,8 @@ from onepass.cluster.streams import MiniBatches
 from onepass.errors import DataError
 from onepass.io import dump_svmlight, open_stream
 from onepass.rows import Dense, Rows
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture(name="X")
@@ -225,15 +229,18 @@ def test_gathering_refuses_what_does_not_fit_together():
         few.clusters()
 
 
-def test_partial_fit_over_a_reader_gives_the_bits_of_the_whole_table(points, X):
-    """The example of docs/cluster.md."""
+def test_partial_fit_over_a_reader_gives_the_bits_of_the_whole_table(points, X, monkeypatch):
+    """The example of docs/cluster.md, run as it stands; and a reader that cuts the file into many pieces."""
+    monkeypatch.chdir(points.parent)
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "cluster.md").read_text(), re.DOTALL)
+    happened = {}
+    exec(next(code for code in examples if "open_stream" in code), happened)
+    whole = KMeans(3, random_state=0, batch_size=4096).partial_fit(X)
+    np.testing.assert_array_equal(happened["model"].cluster_centers_, whole.cluster_centers_)
     model = KMeans(3, random_state=0, batch_size=64)
     with open_stream(points, labelled=None, block_size=200) as stream:
-        pieces = 0
-        for rows, _, _ in stream:
-            model.partial_fit(rows.values)
-            pieces += 1
-    assert pieces > 5
+        pieces = [model.partial_fit(chunk.rows.values) for chunk in stream]
+    assert len(pieces) > 5
     whole = KMeans(3, random_state=0, batch_size=64).partial_fit(X)
     np.testing.assert_array_equal(model.cluster_centers_, whole.cluster_centers_)
 

@@ -32,8 +32,6 @@ class Crew(NamedTuple):
 
     def spans(self, n: int, cost: float) -> list[Span]:
         """Rows 0..n − 1 in whole blocks: two spans for each thread, more if a row's cost asks for it."""
-        if n == 0:
-            return []
         blocks = -(-n // BLOCK)
         pieces = max(2 * self.threads if self.threads > 1 else 1, int(n * cost / WORK) + 1)
         size = -(-blocks // min(pieces, blocks)) * BLOCK

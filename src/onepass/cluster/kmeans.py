@@ -24,7 +24,7 @@ from onepass.cluster.means import Means
 from onepass.cluster.outward import Outward
 from onepass.cluster.points import Labels, height, take
 from onepass.cluster.products import Products
-from onepass.rows import AnyRows, Dense, Floats, Ints
+from onepass.rows import AnyRows, Dense, Floats
 
 NARROW = 32  # columns up to which looking outward beats a matrix product
 CROWD = 4096  # centres up to which all distances between centres are worth their memory
@@ -55,7 +55,7 @@ class Assignment:
             self.search: Outward | Products = Outward(rows)
         else:
             self.search = Products(rows, width, centres.mean(axis=0, dtype=np.float64).astype(centres.dtype), crew)
-        self.spans = crew.spans(height(rows), width)
+        self.spans = crew.spans(height(rows), centres.size)  # at worst D decides each row among all centres
         self.todo = np.empty(height(rows), dtype=np.int64)
 
     def follow(self, centres: npt.NDArray[Any]) -> Labels:
@@ -64,15 +64,12 @@ class Assignment:
         drift = self.search.prepare(steps(self.centres, after), after, self.crew)
         self.centres = after
 
-        def open_rows(span: Span) -> Ints:
+        def over(span: Span) -> None:
             todo = self.todo[span.first : span.last]
-            return todo[: screen(self.rows, after, drift, self.slack, self.state, span, todo)]
+            count = screen(self.rows, after, drift, self.slack, self.state, span, todo)
+            self.search.resolve(after, self.state, todo[:count])
 
-        todo = np.concatenate(self.crew.each(open_rows, self.spans))
-        self.crew.each(
-            lambda part: self.search.resolve(after, self.state, todo[part.first : part.last]),
-            self.crew.spans(todo.size, after.values.size),  # at worst D decides each row among all centres
-        )
+        self.crew.each(over, self.spans)
         return self.state.labels
 
     def distances(self) -> Floats:

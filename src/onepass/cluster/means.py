@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import by_type, jit
-from onepass.cluster.crew import WORK, Crew
+from onepass.cluster.crew import WORK, Crew, Span
 from onepass.cluster.points import Labels, height
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
 
-WORTH_SHARING = 2e5  # additions that take longer than waking the threads
+WORTH_SHARING = 2e6  # additions that take longer than waking the threads, each of which reads all labels
 
 
 class Means:
@@ -42,12 +42,12 @@ class Means:
             self.labels[:] = -1
             moved = np.arange(labels.size)
         cost = moved.size * self.sums.shape[1]
+        k = len(self.mass)
         shares = crew.threads if cost > WORTH_SHARING else 1
+        # Neighbours stay with one thread: two that wrote to one cache line would wait for each other all the time.
+        bounds = [Span(k * share // shares, k * (share + 1) // shares) for share in range(shares)]
         for part in np.array_split(moved, int(cost / WORK) + 1):
-            if shares == 1:
-                self._transfer(labels, part, 1, 0)
-            else:
-                crew.each(partial(self._transfer, labels, part, shares), range(shares))
+            crew.each(partial(self._transfer, labels, part), bounds)
         self.labels[moved] = labels[moved]
         empty = self.members == 0
         self.sums[empty], self.mass[empty] = 0, 0
@@ -58,9 +58,9 @@ class Means:
         means = self.sums / np.where(self.members > 0, self.mass, 1)[:, None]
         return np.where((self.members > 0)[:, None], means, before).astype(before.dtype)
 
-    def _transfer(self, labels: Labels, moved: Ints, shares: int, share: int) -> None:
+    def _transfer(self, labels: Labels, moved: Ints, share: Span) -> None:
         totals = self.mass, self.members
-        _transfer(self.rows, self.weights, moved, (self.labels, labels), (share, shares), self.sums, totals)
+        _transfer(self.rows, self.weights, moved, (self.labels, labels), share, self.sums, totals)
 
 
 def masses(labels: Labels, weights: Floats, k: int) -> Floats:
@@ -92,11 +92,11 @@ def _transfer(rows, weights, moved, labels, share, sums, totals) -> Any:  # type
         if w == 0.0:
             continue
         a, b = before[i], after[i]
-        if b % share[1] == share[0]:
+        if share.first <= b < share.last:
             _add(rows, i, w, sums, np.uint64(b))
             mass[b] += w
             members[b] += 1
-        if a >= 0 and a % share[1] == share[0]:
+        if share.first <= a < share.last:
             _add(rows, i, -w, sums, np.uint64(a))
             mass[a] -= w
             members[a] -= 1
