@@ -18,7 +18,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from onepass import conversions
-from onepass.alarms import listen, next_look, order_reason, order_state
+from onepass.alarms import Order, listen, next_look, order_reason, order_state
 from onepass.candidates import Watchlist
 from onepass.certificates import Certificate, certified_loss, certify, check
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
@@ -32,6 +32,7 @@ from onepass.rows import (
     LARGEST,
     AnyRows,
     Dense,
+    Floats,
     Ints,
     accept,
     block,
@@ -73,6 +74,8 @@ class Pass:
     stop_at             stop as soon as the certificate is at most this
     order_alarm         whether to withhold certificates when labels come in an order that no i.i.d. draw would show
     seed                chooses the rows kept out
+    origin              weights (1 + features, outputs), intercept first, to start from in place of 0: a model that
+                        depends on earlier rows only, so that certificates hold all the same
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 5))
@@ -105,6 +108,7 @@ class Pass:
         stop_at: float | None = None,
         order_alarm: bool = True,
         seed: int = 0,
+        origin: Floats | None = None,
     ) -> None:
         self.learner = named(learner)
         check(conversion, delta, bound)
@@ -153,7 +157,8 @@ class Pass:
         self._R = float(radius) if _is_number(radius) else None
         self._longest_row = 0.0  # for radius="auto"
         self._dense_width: int | None = None
-        self._weights = np.zeros((1 + (n_features or 0), self._outputs))
+        self._origin = None if origin is None else self._starting(origin)
+        self._weights = np.zeros((1 + (n_features or 0), self._outputs)) if self._origin is None else self._origin.copy()
         self._state = first_state()
         self._log = empty_log()
         self._columns: Columns | None = None
@@ -180,7 +185,22 @@ class Pass:
             radius is None and not self._watched and stop_at is None and not has_own_rate(self._rule)
         )
         self._widen(n_features or 0)
+        if self._origin is not None:
+            renew_norm(self._head, self._state)
         certified_loss(self._trace(), loss)
+
+    def _starting(self, origin: Any) -> Floats:
+        """The origin, checked, in an array of our own."""
+        weights = np.array(origin, dtype=np.float64, order="C")
+        if not self.learner.keeps_rows:
+            raise ConversionError(f"origin: {type(self.learner).__name__} starts at 0")
+        if weights.ndim != 2 or weights.shape[1] != self._outputs or not len(weights):
+            raise ValueError(f"origin: weights (1 + features, {self._outputs}) expected, got shape {weights.shape}")
+        if len(weights) - 1 > (self.n_features or self.max_features):
+            raise ValueError(f"origin: {len(weights) - 1} features are more than the pass may have")
+        if not np.isfinite(weights).all():
+            raise ValueError("origin: finite numbers expected")
+        return weights
 
     # --- feeding ------------------------------------------------------------------------------------------------------
 
@@ -379,7 +399,7 @@ class Pass:
         width = len(self._weights) - 1
         self._catch_up()
         self._enter_tally()
-        columns = self._columns or empty_columns(width, self._outputs, self.max_trace_memory)
+        columns = self._columns or empty_columns(width, self._outputs, self.max_trace_memory, self._origin)
         self._columns = columns.add(self._log, self._bias, width)
         self._empty_log()
 
@@ -438,6 +458,16 @@ class Pass:
     def width(self) -> int:
         """Features met, or declared."""
         return len(self._weights) - 1
+
+    @property
+    def scaled_onto(self) -> float | None:
+        """The radius that rows are scaled onto: as declared, or as radius="auto" has found it; None: no scaling."""
+        return self._R
+
+    @property
+    def order(self) -> Order:
+        """What the order alarm has counted so far."""
+        return self._order
 
     @property
     def mistakes(self) -> int:
@@ -499,6 +529,7 @@ class Pass:
             frozen={kind: watched.snapshot() for kind, watched in self._watched.items()},
             void=void,
             assumed=self._assumed,
+            origin=self._origin,
         )
 
     def certificate(
@@ -557,6 +588,8 @@ class Pass:
         q = conversions.weights(trace, certificate.conversion, value)
         if how == "combine":
             return LinearModel(flip * combine(trace, q), self.classes, self._bias, self._R, self._about(certificate))
+        if trace.origin is not None:
+            raise ConversionError("vote: not offered for a pass that started from an origin; use how='combine'")
         log = trace.need_log("vote")
         return VotedModel(log._replace(a=flip * log.a), q, len(trace.last) - 1, self.classes, self._bias, self._R)
 

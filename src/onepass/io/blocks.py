@@ -56,7 +56,9 @@ def _parse(form: LineFormat, load: Load, skip: bool) -> Parsed:
 
 
 def blocks(source: Source) -> Iterator[Load]:
-    """The source's lines in order."""
+    """The source's lines in order; of a span, those that start in it."""
+    if source.limits.span is not None and not source.direct:
+        raise DataError("only a plain file can be read from the middle", path=source.path)
     return _ranges(source) if source.direct else _cut(source, _last_newline)
 
 
@@ -69,8 +71,10 @@ def records(source: Source, delimiter: str, quote: str) -> Iterator[Load]:
 def _ranges(source: Source) -> Iterator[Load]:
     size, step = source.raw.size or 0, source.limits.block_size
     first = len(BOM) if source.bom else 0
-    for start in range(first, size, step):
-        stop = min(start + step, size)
+    begin, end = source.limits.span or (first, size)
+    end = min(end, size)
+    for start in range(max(first, begin), end, step):
+        stop = min(start + step, end)
         yield Load(stop, partial(_lines_between, source, first, start, stop))
 
 

@@ -28,6 +28,9 @@ HOME = {
 }
 
 
+SPANNED = ("svmlight", "vw", "jsonl", "parquet")  # formats that can be read from the middle
+
+
 def open_stream(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     format: str | None = None,
@@ -41,9 +44,10 @@ def open_stream(
     """The examples of one or more files as chunks, in order.
 
     paths: files, globs, folders, `@list.txt`, or `-` for stdin. format and compression: found from the first bytes,
-    then the name, unless given. threads: parsers beside the caller. on_error: "stop", or "skip" to leave out lines that
+    then the name, unless given. threads: parsers beside the caller; with 0 the caller parses. on_error: "stop", or "skip" to leave out lines that
     cannot be read (line formats only), each handed to `quarantine`. Further options are those of the format
-    (docs/formats.md) and block_size, max_line, max_expand, allow_truncated.
+    (docs/formats.md) and block_size, max_line, max_expand, allow_truncated, and span: a pair of bytes of one plain
+    file of lines (those that start there are read) or of row groups of a Parquet file.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "data.svm"
@@ -58,8 +62,8 @@ def open_stream(
     _check("format", format, detect.FORMATS)
     _check("compression", compression, codecs.COMPRESSIONS)
     _check("on_error", on_error, ("stop", "skip"))
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads must be at least 1; got {threads!r}")
+    if threads is not None and threads < 0:
+        raise ValueError(f"threads must be at least 0; got {threads!r}")
     files = expand(paths)
     limits = Limits(**{name: options.pop(name) for name in Limits._fields if name in options})
     if limits.block_size < 1:
@@ -70,6 +74,8 @@ def open_stream(
         found = format or detect.detect(source.head, files[0])
         prepare(source, found)
         form = _format(found, options)
+        if limits.span is not None and (found not in SPANNED or len(files) > 1):
+            raise ValueError(f"span works for one file of {', '.join(SPANNED)}, not for {found}")
         if on_error == "skip" and found not in ("svmlight", "vw", "jsonl"):
             raise ValueError(f"on_error='skip' works for svmlight, vw and jsonl, not for {found}")
         stream = Stream(

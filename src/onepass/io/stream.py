@@ -92,6 +92,7 @@ class Stream:
         self._compressions = [first.compression]
         self._skip, self._quarantine = skip, quarantine
         self._flags = 0
+        self._inline = threads == 0
         workers = threads or min(8, _cores() + 1)  # one more than cores: the caller, who learns, is often waiting
         self._pool = ThreadPoolExecutor(workers, "onepass-parse")
         self._queue: queue.Queue[_Item] = queue.Queue(workers + 1)
@@ -147,19 +148,34 @@ class Stream:
 
     def _read(self) -> None:
         """The reader thread: open file after file and hand its works to the pool."""
-        done = 0
         try:
-            for i, (path, known) in enumerate(zip(self.paths, self.identity, strict=True)):
-                source = self._open(path) if i else self._first
-                for work in self._form.works(source, self._skip):
-                    if not self._put(_Parsing(source, done + work.consumed, self._pool.submit(work.run))):
-                        return
-                if not self._put(_FileEnd(source)):
+            for item in self._deal(self._pool.submit):
+                if not self._put(item):
                     return
-                done += source.raw.consumed if known is None else known.size
             self._put(None)
         except BaseException as error:
             self._put(error)
+
+    def _deal(self, submit: Callable[[Callable[[], Parsed]], Future[Parsed]]) -> Iterator[_Parsing | _FileEnd]:
+        """What there is to parse, file after file."""
+        done = 0
+        for i, (path, known) in enumerate(zip(self.paths, self.identity, strict=True)):
+            source = self._open(path) if i else self._first
+            for work in self._form.works(source, self._skip):
+                yield _Parsing(source, done + work.consumed, submit(work.run))
+            yield _FileEnd(source)
+            done += source.raw.consumed if known is None else known.size
+
+    def _items(self) -> Iterator[_Parsing | _FileEnd]:
+        """The same as the caller meets it: through the queue, or (threads=0) parsed by the caller itself."""
+        if self._inline:
+            yield from self._deal(_at_once)
+            return
+        self._reader.start()
+        while (item := self._queue.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
 
     def _open(self, path: str) -> Source:
         source = Source(path, self._given, self._limits, self.note)
@@ -181,12 +197,9 @@ class Stream:
         """The caller's side: results in order, with the line numbers that only their order tells."""
         if self._stop.is_set():
             raise ValueError("the stream is closed")
-        self._reader.start()
         line = 1
         try:
-            while (item := self._queue.get()) is not None:
-                if isinstance(item, BaseException):
-                    raise item
+            for item in self._items():
                 if isinstance(item, _FileEnd):
                     self._finish(item.source)
                     line = 1
@@ -204,7 +217,7 @@ class Stream:
                     if self._stop.is_set():
                         raise ValueError("the stream is closed")
                 line += parsed.lines
-            if not self.rows:
+            if not self.rows and self._limits.span is None:
                 raise DataError("no examples", path=self.paths[0])
             for remark in self._form.remarks(self._flags):
                 self.note(remark)
@@ -259,6 +272,12 @@ class Stream:
         if met:
             shown = ", ".join(label if isinstance(label, str) else f"{label:g}" for label in met[:10])
             self.note(f"labels: {shown}" + (f" and {len(met) - 10} more" if len(met) > 10 else ""))
+
+
+def _at_once(run: Callable[[], Parsed]) -> Future[Parsed]:
+    done: Future[Parsed] = Future()
+    done.set_result(run())
+    return done
 
 
 def prepare(source: Source, format: str) -> None:

@@ -111,9 +111,11 @@ class Parquet(_Table):
         size = source.raw.size or 0
         with _arrow_errors(source), parquet.ParquetFile(source.path, page_checksum_verification=True) as file:
             plan = self._plan(file.schema_arrow, source)
-            names, total, done = [plan.names[place] for place in plan.used], file.metadata.num_rows, 0
+            names, done = [plan.names[place] for place in plan.used], 0
+            groups = range(*(source.limits.span or (0, file.num_row_groups)))
+            total = sum(file.metadata.row_group(group).num_rows for group in groups)
             rows = max(256, CELLS // max(1, len(names)))
-            for batch in file.iter_batches(batch_size=rows, columns=names, use_threads=False):
+            for batch in file.iter_batches(batch_size=rows, row_groups=groups, columns=names, use_threads=False):
                 done += batch.num_rows
                 yield Work(size * done // total, partial(self._parse, batch, plan, done - batch.num_rows))
         if done != total:
