@@ -22,6 +22,7 @@ _HOME = {
     "OnePassClassifier": "estimator",
     "OnepassError": "errors",
     "Pass": "passes",
+    "ScaleError": "errors",
     "SmoothThresholdClassifier": "smooth.estimator",
     "StoppedError": "errors",
     "Trace": "trace",

@@ -159,12 +159,12 @@ def _grid_cutoffs(trace: Trace, loss: str) -> Iterator[Choices]:
     """k on the cutoff grid; the i-th grid point costs δ/((i+1)(i+2)).
 
     All from the tally: a hypothesis that survived s rounds lies in the bin of the largest grid point below s. Where k
-    was settled wave by wave, only the first wave's choice is priced: the others are predictable.
+    was settled wave by wave, there is one rule, with its price.
     """
     if trace.counted is not None:
-        k, n, line = trace.counted
+        k, n, line, price = trace.counted
         settled, settled_bets = _totals(line, loss)
-        yield _one(k, n, float(settled[0]), settled_bets[0], _price(floor_index(k)))
+        yield _one(k, n, float(settled[0]), settled_bets[0], price)
         return
     tally = trace.tally
     runs, lived = _below(tally.runs), _below(tally.rounds)

@@ -5,7 +5,8 @@
     ├── LimitError(MemoryError)      the answer would need more memory than was allowed
     ├── ModelError(ValueError)       a model file that is damaged, foreign or too new
     ├── ConversionError(ValueError)  a conversion or certificate that this pass cannot give, and what to do
-    └── StoppedError(RuntimeError)   the pass has reached stop_at and takes no more rows
+    ├── StoppedError(RuntimeError)   the pass has reached stop_at and takes no more rows
+    └── ScaleError(RuntimeError)     a run on several machines that cannot be finished; names the chunk
 
 Wrong arguments raise plain ValueError or TypeError with the argument's name.
 """
@@ -71,6 +72,10 @@ class ConversionError(OnepassError, ValueError):
 
 class StoppedError(OnepassError, RuntimeError):
     """The pass has reached its target and takes no more rows."""
+
+
+class ScaleError(OnepassError, RuntimeError):
+    """A run on several machines that cannot be finished, or would not be right; the message names the chunk."""
 
 
 def printable(text: bytes | str) -> str:

@@ -76,6 +76,7 @@ class Pass:
     seed                chooses the rows kept out
     origin              weights (1 + features, outputs), intercept first, to start from in place of 0: a model that
                         depends on earlier rows only, so that certificates hold all the same
+    elapsed             rounds that went into the origin: a falling learning rate goes on from there
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 5))
@@ -109,6 +110,7 @@ class Pass:
         order_alarm: bool = True,
         seed: int = 0,
         origin: Floats | None = None,
+        elapsed: int = 0,
     ) -> None:
         self.learner = named(learner)
         check(conversion, delta, bound)
@@ -120,6 +122,7 @@ class Pass:
         _check_count("n_features", n_features, 1)
         _check_count("max_features", max_features, 1)
         _check_count("max_trace_memory", max_trace_memory, 0)
+        _check_count("elapsed", elapsed, 0)
         self.learner.rule(Setting(features=n_features))  # says at once what is wrong with the learner's own parameters
         if max_features >= 1 << 31:
             raise ValueError(f"max_features: below 2^31 expected, got {max_features}")
@@ -157,8 +160,11 @@ class Pass:
         self._R = float(radius) if _is_number(radius) else None
         self._longest_row = 0.0  # for radius="auto"
         self._dense_width: int | None = None
+        self._elapsed = elapsed
         self._origin = None if origin is None else self._starting(origin)
-        self._weights = np.zeros((1 + (n_features or 0), self._outputs)) if self._origin is None else self._origin.copy()
+        self._weights = (
+            np.zeros((1 + (n_features or 0), self._outputs)) if self._origin is None else self._origin.copy()
+        )
         self._state = first_state()
         self._log = empty_log()
         self._columns: Columns | None = None
@@ -224,7 +230,8 @@ class Pass:
         if isinstance(rows, Dense) and width != (self.n_features or self._dense_width or width):
             raise DataError(f"X: {width} features, but {self.n_features or self._dense_width} are expected")
         if has_own_rate(self._rule):
-            self._rates = rate_table(self._rule, self.rounds + 1, self.rounds + count(rows))
+            done = self._elapsed + self.rounds
+            self._rates = rate_table(self._rule, done + 1, done + count(rows))
         before = self.state() if self._may_refuse(rows, width) else None
         self._labels = labels
         if isinstance(rows, Dense):
@@ -326,8 +333,10 @@ class Pass:
             memory = self.max_trace_memory
             self._lazy = advance(self._lazy, rows, y, rule, self._bias, self._log, self.rounds, memory)
         else:
-            learn(self._head, rows, y, rule, self._state, self._log, self.rounds)
+            learn(self._head, rows, y, rule, self._state, self._log, self._elapsed + self.rounds)
             if self._log.updates > before:
+                if self._elapsed:
+                    self._log.round[before : self._log.updates] -= self._elapsed
                 self._keep(rows, before)
         self.rounds += len(y)
         self._updates += self._log.updates - before

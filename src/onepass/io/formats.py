@@ -44,10 +44,10 @@ def open_stream(
     """The examples of one or more files as chunks, in order.
 
     paths: files, globs, folders, `@list.txt`, or `-` for stdin. format and compression: found from the first bytes,
-    then the name, unless given. threads: parsers beside the caller; with 0 the caller parses. on_error: "stop", or "skip" to leave out lines that
-    cannot be read (line formats only), each handed to `quarantine`. Further options are those of the format
-    (docs/formats.md) and block_size, max_line, max_expand, allow_truncated, and span: a pair of bytes of one plain
-    file of lines (those that start there are read) or of row groups of a Parquet file.
+    then the name, unless given. threads: parsers beside the caller; with 0 the caller parses. on_error: "stop", or
+    "skip" to leave out lines that cannot be read (line formats only), each handed to `quarantine`. Further options are
+    those of the format (docs/formats.md) and block_size, max_line, max_expand, allow_truncated, and span: a pair of
+    bytes of one plain file of lines (those that start there are read), or of row groups of a Parquet file.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "data.svm"

@@ -47,11 +47,15 @@ class Survivor(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """Rounds counted by one rule that was settled on the way: a cutoff k for the first wave, then predictable ones."""
+    """Rounds counted by one rule that was settled wave by wave: each wave's cutoff is fixed by the waves before it.
 
-    k: int
+    Where the first wave's k was chosen from itself, or the wave to begin with among several, that has its price.
+    """
+
+    k: int  # of the first wave counted
     rounds: int
     tally: Tally  # one line
+    price: float  # the share of δ
 
 
 class Candidates(NamedTuple):
@@ -84,7 +88,7 @@ class Trace:
     void: tuple[str, ...] = ()  # reasons why no certificate may be given
     assumed: tuple[str, ...] = ()  # what certificates must say beyond their own assumptions
     pocket: Survivor | None = None  # the longest survivor, where neither log nor columns tell (merged traces)
-    origin: Floats | None = None  # w_0, (1 + features, outputs), where the pass did not start at 0; features may be fewer
+    origin: Floats | None = None  # w_0, where the pass did not start at 0; as `last`, perhaps with fewer features
     fineness: int = 3  # significant bits of the cutoffs that may be chosen, where no columns tell
     counted: Counted | None = None  # the rounds that a cutoff counts, where it was chosen wave by wave
 
@@ -195,7 +199,7 @@ def merge(traces: Sequence[Trace]) -> Trace:
 
     Hypotheses of later parts depend only on earlier rows, as in one run, and their restart is a constant: so one
     certificate covers all the rounds. Runs never cross a border, and only the first part's default hypothesis counts
-    a round more. A part may start at an `origin` made from the parts before it: that, too, depends on earlier rows only.
+    a round more. A part may start at an `origin` made from parts before it: that, too, depends on earlier rows only.
 
     The traces must have equal terms; what comes out is compacted. Frozen candidates belong to one run and are left out.
     """
