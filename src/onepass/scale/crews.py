@@ -132,8 +132,8 @@ class Cluster:
         self.client.subscribe_topic(TOPIC, self._hear)
         self.client.subscribe_topic("all", self._hear_of_all)
         self._wait_for_workers()
-        found = {address: known or {} for address, known in self.client.run(versions).items()}
-        refuse_differences({"client": versions(), **found})
+        found = self.client.run(versions, on_error="return")  # a worker that dies just now is told of elsewhere
+        refuse_differences({"client": versions(), **{at: known for at, known in found.items() if type(known) is dict}})
         return self
 
     def __exit__(self, *exception: Any) -> None:

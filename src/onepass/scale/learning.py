@@ -63,11 +63,20 @@ class Back(NamedTuple):
 Watch = Callable[[Progress], None]
 
 
-def learn(inputs: Inputs, client: Any = None, *, waves: int = 1, watch: Watch | None = None, **options: Any) -> Merged:
+def learn(
+    inputs: Inputs,
+    client: Any = None,
+    *,
+    waves: int = 1,
+    watch: Watch | None = None,
+    patience: float = 60.0,
+    **options: Any,
+) -> Merged:
     """Learn from the chunks on the workers of a Dask client; without one, here, chunk after chunk, to the same bits.
 
     `options` are those of `onepass.Pass`; `waves` is how many times the chunks' models are merged on the way. The
-    result has `model()`, `certificate()` and `trace()` as a pass does.
+    result has `model()`, `certificate()` and `trace()` as a pass does. `watch` is told of every chunk that is done; a
+    cluster that has had no worker for `patience` seconds is given up.
 
     >>> from onepass.scale import cut, learn
     >>> rng = np.random.default_rng(0)
@@ -86,7 +95,7 @@ def learn(inputs: Inputs, client: Any = None, *, waves: int = 1, watch: Watch | 
         raise ValueError(f"waves: a positive whole number expected, got {waves!r}")
     if waves > len(inputs.chunks):
         raise ValueError(f"waves: {waves} waves of {len(inputs.chunks)} chunks; make waves fewer or chunks smaller")
-    with Cluster(client) if client is not None else nullcontext(Here()) as crew:
+    with Cluster(client, patience) if client is not None else nullcontext(Here()) as crew:
         return _Run(inputs, crew, chosen, options, watch).learn(int(waves))
 
 
