@@ -14,6 +14,7 @@ import argparse
 import pickle
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,10 @@ def speed(files: list[Path], chunk_bytes: int, turns: int) -> None:
     for name, spent in times.items():
         print(f"  {name:<12} {np.median(spent):6.2f} s ({min(spent):.2f} s)  {size / np.median(spent):5.0f} MB/s")
     for name in ("one worker", "one thread"):
-        ratio, best = np.median(times[name]) / np.median(times["two workers"]), min(times[name]) / min(times["two workers"])
+        ratio, best = (
+            np.median(times[name]) / np.median(times["two workers"]),
+            min(times[name]) / min(times["two workers"]),
+        )
         print(f"  two workers are {ratio:.2f} times as fast as {name} ({best:.2f} by the best turns)")
 
 
@@ -86,19 +90,40 @@ def bytes_moved(files: list[Path], chunk_bytes: int) -> None:
 
 
 def by_chunks(files: list[Path], counts: list[int]) -> None:
-    """Time by number of chunks: the slope is what a chunk costs beside its bytes."""
+    """Time by number of chunks. Processor seconds tell what a chunk costs, however busy the machine is.
+
+    r and c come from this process alone; s is what the scheduler and the client, both in this process, spend while two
+    workers do the rest.
+    """
     size = sum(file.stat().st_size for file in files)
-    spent = []
+    cut_up = {count: cut(files, chunk_bytes=size // count + 1) for count in counts}
+    learn(cut_up[counts[0]])
+    print("chunks  two workers, seconds  here, processor seconds  scheduler and client, processor seconds")
+    lines = []
     with local_workers(2) as client:
-        learn(cut(files, chunk_bytes=size // counts[0] + 1), client)
-        for count in counts:
-            inputs = cut(files, chunk_bytes=size // count + 1)
-            spent.append((len(inputs.chunks), min(seconds(learn, inputs, client) for _ in range(2))))
-    print("chunks  seconds (best of 2, two workers)")
-    for chunks, time_taken in spent:
-        print(f"{chunks:6}  {time_taken:.2f}")
-    slope, base = np.polyfit([chunks for chunks, _ in spent], [taken for _, taken in spent], 1)
-    print(f"about {1000 * slope:.0f} ms a chunk beside {base:.2f} s for the bytes")
+        learn(cut_up[counts[0]], client)
+        for inputs in cut_up.values():
+            begin = time.process_time()
+            learn(inputs)
+            alone = time.process_time() - begin
+            begin = time.process_time()
+            wall = min(seconds(learn, inputs, client) for _ in range(2))
+            office = (time.process_time() - begin) / 2
+            lines.append((len(inputs.chunks), alone, office))
+            print(f"{len(inputs.chunks):6}  {wall:20.2f}  {alone:23.2f}  {office:39.2f}")
+    number, alone, office = np.array(lines).T
+    c, base = np.polyfit(number, alone, 1)
+    s, _ = np.polyfit(number, office, 1)
+    print(f"r = {size / base / 1e6:.0f} MB a second and core, c = {1000 * c:.1f} ms, s = {1000 * s:.1f} ms a chunk")
+    for waves in (1, 8):
+        total, chunk, workers = 1e13, 1.024e9, 1000
+        chunks, rate = total / chunk, size / base
+        ends = waves * (chunk / rate + np.ceil(np.log(chunks / waves) / np.log(8)) * (0.01 + 4e5 / 1e9))
+        parts = total / rate / workers, chunks / workers * c, chunks * s, ends
+        print(
+            f"10 TB, 1,000 workers, chunks of 1 GB, {waves} waves: {parts[0]:.0f} s bytes + {parts[1]:.0f} s chunks "
+            f"+ {parts[2]:.0f} s scheduler + {parts[3]:.0f} s ends of waves = {sum(parts) / 60:.1f} minutes"
+        )
 
 
 def rcv1(folder: Path, splits: int) -> None:
@@ -131,7 +156,7 @@ def rcv1(folder: Path, splits: int) -> None:
             found.setdefault(0, []).append((loss(run.model()), run.certificate().risk))
             for waves in (1, 2, 4, 8):
                 borders = np.linspace(0, size, 4 * waves + 1).astype(int)
-                pairs = [(A[a:b], y[train][a:b]) for a, b in zip(borders[:-1], borders[1:], strict=True)]
+                pairs = [(A[a:b], y[train][a:b]) for a, b in pairwise(borders)]
                 merged = learn(cut(pairs), waves=waves, **options)
                 found.setdefault(waves, []).append((loss(merged.model()), merged.certificate().risk))
         base = np.mean(found[0], axis=0)

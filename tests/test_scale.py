@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from onepass.trace.grid import floor_index
 from strategies import csr, dyadic
 from test_theorems import World
 
-# --- a pass that starts from an origin ---------------------------------------------------------------------------------
+# --- a pass that starts from an origin --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("memory", [1 << 20, 2_000])
@@ -72,7 +73,7 @@ def test_an_origin_that_does_not_fit_is_refused(bad):
         Pass(classes=[-1, 1], n_features=4, origin=bad)
 
 
-# --- chunks of files ----------------------------------------------------------------------------------------------------
+# --- chunks of files --------------------------------------------------------------------------------------------------
 
 
 def svm(path, rows, features=40, seed=0):
@@ -83,7 +84,7 @@ def svm(path, rows, features=40, seed=0):
 
 @pytest.mark.parametrize("step", [1, 7, 50, 333, 10_000])
 def test_byte_ranges_hold_every_line_once(tmp_path, step):
-    X, y = svm(tmp_path / "a.svm", 30, 6)
+    _, y = svm(tmp_path / "a.svm", 30, 6)
     text = (tmp_path / "a.svm").read_bytes()
     (tmp_path / "b.svm").write_bytes(text[:-1])  # no newline at the end
     for name in ("a.svm", "b.svm"):
@@ -158,7 +159,7 @@ def test_inputs_that_are_none(arguments, error):
         cut(*given, **named)
 
 
-# --- summaries ----------------------------------------------------------------------------------------------------------
+# --- summaries --------------------------------------------------------------------------------------------------------
 
 
 def summary(number, X, y, **options):
@@ -192,7 +193,10 @@ def test_a_chunk_twice_is_refused_and_a_gap_is_named():
 
 def test_summaries_in_any_order_of_arrival_give_the_same_bits():
     X, y = dyadic(4, 700, 5, noise=0.3)
-    parts = [summary(p, X[100 * p : 100 * p + 100], y[100 * p : 100 * p + 100], learner="margin", radius=1.7) for p in range(7)]
+    parts = [
+        summary(p, X[100 * p : 100 * p + 100], y[100 * p : 100 * p + 100], learner="margin", radius=1.7)
+        for p in range(7)
+    ]
     merged = []
     for order in (range(7), range(6, -1, -1), (3, 1, 0, 6, 2, 5, 4)):
         prefix = Prefix(0, 7)
@@ -222,7 +226,7 @@ def test_the_order_alarm_hears_across_chunks():
     assert fine.certificate().withheld is None
 
 
-# --- the run ------------------------------------------------------------------------------------------------------------
+# --- the run ----------------------------------------------------------------------------------------------------------
 
 OPTIONS = {
     "perceptron": {},
@@ -262,7 +266,7 @@ def test_waves_are_the_runs_by_the_definition(learner, waves):
     X, y = dyadic(6, 1200, 4, noise=0.1)
     X = X / 4.0
     borders = np.linspace(0, 1200, 4 * waves + 1).astype(int)
-    pairs = [(X[a:b], y[a:b]) for a, b in zip(borders[:-1], borders[1:], strict=True)]
+    pairs = [(X[a:b], y[a:b]) for a, b in pairwise(borders)]
     options = {"learner": learner, "fit_intercept": False, "classes": [-1, 1]}
     options |= {"radius": 2.0} if learner == "margin" else {}
     merged = learn(cut(pairs), waves=waves, **options)
@@ -397,7 +401,7 @@ def test_versions_that_differ_are_refused_with_a_table():
     assert str(told.value).splitlines()[1:] == ["        numpy", "client  2.1", "b       2.0"]
 
 
-# --- the theorem --------------------------------------------------------------------------------------------------------
+# --- the theorem ------------------------------------------------------------------------------------------------------
 
 RUNS = 300
 LIMIT = int(binom.ppf(0.999, RUNS, 0.05))
@@ -443,7 +447,7 @@ def test_the_certificate_is_false_when_rows_are_sorted_by_label():
     assert failed > 5 * 0.05 * 60
 
 
-# --- k-means ------------------------------------------------------------------------------------------------------------
+# --- k-means ----------------------------------------------------------------------------------------------------------
 
 
 def points(seed=0, rows=900):

@@ -30,8 +30,9 @@ CHUNKS = 6
 
 
 @pytest.fixture(scope="module")
-def started():
-    """A client with two workers; a nanny that gave up on a worker killed while it started is replaced with all."""
+def started(here):
+    """A client with two workers, once kernels are compiled; if a nanny gave up (on a worker killed while it started),
+    all are replaced."""
     with ExitStack() as stack:
         held = []
 
@@ -134,7 +135,8 @@ def test_a_task_that_kills_its_worker_ends_in_an_error_that_names_the_chunk(clie
     start = time.monotonic()
     with pytest.raises(ScaleError, match=r"chunk 1 \(delayed 1\): each of the \d workers that began it died"):
         learn(cut(chunks), client, classes=[-1, 1])
-    assert time.monotonic() - start < 60
+    crowd = max(1.0, os.getloadavg()[0] / os.cpu_count())  # a minute of our own, on a machine that others use too
+    assert time.monotonic() - start < 60 * crowd
 
 
 def test_rows_that_changed_between_two_readings_are_noticed(client, tmp_path):
@@ -152,7 +154,9 @@ def test_rows_that_changed_between_two_readings_are_noticed(client, tmp_path):
             path.write_bytes(text[:middle] + b"\n+1 " + text[middle + 4 :])
             kill(pids(client))
 
-    with pytest.raises(ScaleError, match=r"chunk 1 \(.*data\.svm, bytes 100,000 to 200,000\): read again it gave other"):
+    with pytest.raises(
+        ScaleError, match=r"chunk 1 \(.*data\.svm, bytes 100,000 to 200,000\): read again it gave other"
+    ):
         learn(inputs, client, watch=watch)
 
 
@@ -192,7 +196,7 @@ def test_dask_collections_and_delayed_chunks(client):
     frame = pandas.DataFrame(X, columns=list("abcdef")).assign(label=y)
     cases = {
         "array": cut(array, labels),
-        "frame": cut(dask.dataframe.from_pandas(frame, npartitions=3, sort=False), target="label"),
+        "frame": cut(frame_of(frame), target="label"),
         "bag": cut(dask.bag.from_sequence(list(zip(X.tolist(), y.tolist(), strict=True)), npartitions=3)),
         "delayed": cut([dask.delayed(lambda a: (X[a : a + 300], y[a : a + 300]))(a) for a in (0, 300, 600)]),
     }
@@ -200,12 +204,11 @@ def test_dask_collections_and_delayed_chunks(client):
         merged = learn(given, client, waves=3)
         np.testing.assert_array_equal(merged.model().weights, same_weights, err_msg=name)
         assert merged.certificate() == expected.certificate(), name
-    clf = scale.fit(OnePassClassifier(), cut_frame := frame_of(frame), target="label", client=client)
+    clf = scale.fit(OnePassClassifier(), frame_of(frame), target="label", client=client)
     assert clf.feature_names_in_.tolist() == list("abcdef")
     assert clf.predict(frame[list("abcdef")]).shape == (900,)
-    assert cut_frame.npartitions == 3
+    twice = dask.delayed(lambda: (X, y))()
     with pytest.raises(ValueError, match="same delayed call"):
-        twice = dask.delayed(lambda: (X, y))()
         cut([twice, twice])
     with pytest.raises(ValueError, match="target"):
         cut(frame_of(frame), target="labels")
@@ -272,7 +275,10 @@ def test_tls_files_reach_dask(monkeypatch):
 
     monkeypatch.setattr(distributed, "Client", refuse)
     files = {"tls_ca_file": "ca.pem", "tls_cert": "me.pem", "tls_key": "me.key"}
-    with pytest.raises(ScaleError, match="no scheduler answers at tls://host:8786"), connect("tls://host:8786", **files):
+    with (
+        pytest.raises(ScaleError, match="no scheduler answers at tls://host:8786"),
+        connect("tls://host:8786", **files),
+    ):
         pass
     security = asked["security"]
     assert security.require_encryption

@@ -9,6 +9,8 @@ from typing import Any
 
 from onepass.errors import ScaleError
 
+DEATHS = 3  # local workers that may die of one task before it is to blame: each takes seconds to come back
+
 
 @contextmanager
 def local_workers(count: int) -> Iterator[Any]:
@@ -19,14 +21,17 @@ def local_workers(count: int) -> Iterator[Any]:
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise ValueError(f"workers: a positive whole number expected, got {count!r}")
     distributed = _distributed()
-    cluster = distributed.LocalCluster(
-        n_workers=count,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        silence_logs=logging.CRITICAL,
-    )
+    import dask
+
+    with dask.config.set({"distributed.scheduler.allowed-failures": DEATHS - 1}):
+        cluster = distributed.LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        )
     try:
         with distributed.Client(cluster, set_as_default=False) as client, _quiet():
             yield client

@@ -194,7 +194,8 @@ class _Run:
             back[place] = Back(int(chunks[place]), summary.digest, summary.rounds)
             self.done += 1
             self.bytes += getattr(self.inputs.chunks[int(chunks[place])], "bytes", 0)
-            self._tell(wave, 1, prefix.summary(), k)
+            if self.watch is not None:
+                self._tell(wave, 1, prefix.summary(), k)
         self.crew.drop(small)
         whole = self._noted(prefix.whole())
         if k is None:
