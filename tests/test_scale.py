@@ -6,25 +6,20 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import scipy.sparse
-from scipy.stats import binom
 
 import oracles
 import oracles_scale
 from onepass import OnePassClassifier, conversions, scale
 from onepass.alarms import listen, order_state
-from onepass.cluster import KMeans
 from onepass.errors import ConversionError, DataError, ScaleError
 from onepass.io import dump_svmlight, open_stream
 from onepass.passes import Pass
 from onepass.scale import cut, learn
-from onepass.scale.kmeans import kmeans
 from onepass.scale.summaries import Prefix, Sequel, merge, order_evidence, summarise
 from onepass.scale.versions import refuse_differences
 from onepass.trace import combine
 from onepass.trace.grid import floor_index
 from strategies import csr, dyadic
-from test_theorems import World
 
 # --- a pass that starts from an origin --------------------------------------------------------------------------------
 
@@ -399,98 +394,3 @@ def test_versions_that_differ_are_refused_with_a_table():
     with pytest.raises(ScaleError, match="versions differ") as told:
         refuse_differences({"client": same, "a": same, "b": same | {"numpy": "2.0"}, "c": same | {"numpy": "2.0"}})
     assert str(told.value).splitlines()[1:] == ["        numpy", "client  2.1", "b       2.0"]
-
-
-# --- the theorem ------------------------------------------------------------------------------------------------------
-
-RUNS = 300
-LIMIT = int(binom.ppf(0.999, RUNS, 0.05))
-
-
-def sharded(seed, waves, order, options):
-    world = World(seed)
-    X, y = world.draw(seed + 2_000_000, 240)
-    if order == "sorted":
-        by_label = np.argsort(y, kind="stable")
-        X, y = X[by_label], y[by_label]
-    pairs = [(X[at : at + 40], y[at : at + 40]) for at in range(0, 240, 40)]
-    return world, pairs, learn(cut(pairs), waves=waves, classes=[-1, 1], order_alarm=False, **options)
-
-
-@pytest.mark.parametrize("waves", [1, 3])
-def test_the_certificate_is_false_in_at_most_delta_of_sharded_runs(waves):
-    """Hinge: of the merged model itself. 0-1: of the members, found by the definition."""
-    failed = {"hinge": 0, "members": 0}
-    for seed in range(RUNS):
-        world, _, merged = sharded(seed, waves, "as drawn", {"learner": "margin", "radius": 1.0})
-        certificate = merged.certificate()
-        assert certificate.covers == "model"
-        failed["hinge"] += certificate.informative and world.risk(merged.model().weights, "hinge")[0] > certificate.risk
-        world, pairs, merged = sharded(seed, waves, "as drawn", {"fit_intercept": False})
-        certificate, outcome = merged.certificate(), merged.outcome
-        parts = oracles_scale.waves(pairs, [6 // waves] * waves, outcome.cutoffs, oracles_scale.perceptron, True)
-        W, B = (np.concatenate([part[i] for part in parts[outcome.begin - 1 :]]) for i in (0, 2))
-        risks = world.risk(np.vstack([np.zeros(B.sum()), W[B].T]), "zero_one")
-        failed["members"] += certificate.informative and risks.mean() > certificate.risk
-    assert max(failed.values()) <= LIMIT, failed
-
-
-def test_the_certificate_is_false_when_rows_are_sorted_by_label():
-    """What it assumes is what it needs."""
-    failed = 0
-    for seed in range(60):
-        world, pairs, merged = sharded(seed, 1, "sorted", {"fit_intercept": False})
-        parts = oracles_scale.waves(pairs, [6], merged.outcome.cutoffs, oracles_scale.perceptron, True)
-        W, _, B = parts[0]
-        risk = world.risk(np.vstack([np.zeros(B.sum()), W[B].T]), "zero_one").mean()
-        failed += merged.certificate().informative and risk > merged.certificate().risk
-    assert failed > 5 * 0.05 * 60
-
-
-# --- k-means ----------------------------------------------------------------------------------------------------------
-
-
-def points(seed=0, rows=900):
-    rng = np.random.default_rng(seed)
-    return rng.integers(-64, 65, size=(rows, 3)) / 8.0 + 24.0 * rng.integers(0, 5, size=(rows, 1))
-
-
-@pytest.mark.parametrize("far", [0, 2])
-def test_kmeans_by_partial_sums_is_lloyd(far):
-    """Dyadic points: the same centres, inertia and iterations as in one piece; clusters that start empty, too."""
-    X = points()
-    init = np.concatenate([X[: 9 - far], np.full((far, 3), 1e4)])
-    whole = KMeans(9, init=init, tol=0.0).fit(X)
-    parts = kmeans([X[:100], X[100:101], X[101:600], X[600:]], 9, init=init, tol=0.0)
-    np.testing.assert_array_equal(parts.cluster_centers_, whole.cluster_centers_)
-    assert (parts.inertia_, parts.n_iter_) == (whole.inertia_, whole.n_iter_)
-    np.testing.assert_array_equal(parts.predict(X), whole.predict(X))
-    sparse = kmeans([scipy.sparse.csr_array(X[:450]), scipy.sparse.csr_array(X[450:])], 9, init=init, tol=0.0)
-    np.testing.assert_array_equal(sparse.cluster_centers_, whole.cluster_centers_)
-
-
-def test_parallel_seeding_finds_good_centres():
-    """Sixteen tight groups far apart: k-means|| finds all of them, whatever the cut; drawing at random does not."""
-    rng = np.random.default_rng(0)
-    groups = rng.integers(-500, 500, size=(16, 3)) * 8.0
-    X = (groups[rng.integers(0, 16, size=2_000)] + rng.normal(size=(2_000, 3))).astype(np.float64)
-    cuts = [np.array_split(X, n) for n in (1, 4, 11)]
-    found = [kmeans(parts, 16, random_state=seed) for seed, parts in enumerate(cuts)]
-    best = KMeans(16, init=groups).fit(X).inertia_
-    for model in found:
-        assert model.inertia_ < 1.01 * best
-    lazy = KMeans(16, init=X[:16]).fit(X).inertia_
-    assert lazy > 10 * best
-
-
-def test_kmeans_with_fewer_distinct_rows_than_clusters_and_bad_input():
-    model = kmeans([np.zeros((5, 2)), np.ones((4, 2))], 4)
-    assert model.inertia_ == 0.0
-    with pytest.raises(DataError, match="more than the 9 rows"):
-        kmeans([np.zeros((5, 2)), np.ones((4, 2))], 10)
-    with pytest.raises(DataError, match="numbers of columns"):
-        kmeans([np.zeros((5, 2)), np.ones((4, 3))], 2)
-    with pytest.raises(ValueError, match="init"):
-        kmeans([np.zeros((5, 2))], 2, init="k-means++")
-    with pytest.raises(DataError, match=r"chunk 1 .*NaN"):
-        kmeans([np.zeros((5, 2)), np.full((4, 2), np.nan)], 2)
