@@ -9,8 +9,8 @@ import pytest
 import oracles_rates
 from onepass import ConversionError, LimitError, Pass, certify
 from onepass.conversions import cutoff
+from onepass.feeding import RENEW
 from onepass.learners import NormalizedPerceptron, ShiftedPerceptron
-from onepass.passes import RENEW
 from onepass.schedules import Constant, noisy_optimum
 from onepass.shifting import TOTAL, UNUSED, USED
 from onepass.trace import combine

@@ -9,7 +9,8 @@ import scipy.sparse
 
 import onepass.rows
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
-from onepass.passes import AUTO_ROWS, Pass
+from onepass.feeding import AUTO_ROWS
+from onepass.passes import Pass
 from onepass.rows import Dense, Rows
 from strategies import csr, cuts, dyadic
 from test_learners import same_state

@@ -12,7 +12,8 @@ import numpy as np
 
 from onepass.conversions import longest
 from onepass.errors import ConversionError, DataError, LimitError, OnepassError, ScaleError
-from onepass.passes import AUTO_ROWS, Pass
+from onepass.feeding import AUTO_ROWS
+from onepass.passes import Pass
 from onepass.rows import Dense, Floats, Ints, accept
 from onepass.scale.chunks import Chunk, Told
 from onepass.scale.summaries import Summary, summarise

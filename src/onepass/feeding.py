@@ -1,0 +1,275 @@
+"""How rows reach the learner: checked, scaled, kept out or learned, in stretches that end where something happens."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from onepass.alarms import listen, next_look
+from onepass.errors import DataError, LimitError, StoppedError
+from onepass.holding import Holding, UnsoundError, values_in
+from onepass.labels import Labels
+from onepass.learners import has_own_rate, rate_table
+from onepass.loop import GREW, head_of, keep, learn, renew_norm
+from onepass.rows import (
+    LARGEST,
+    AnyRows,
+    Dense,
+    Ints,
+    Rows,
+    accept,
+    block,
+    blocks,
+    count,
+    onto_ball,
+    part,
+    squared_norms,
+    survey,
+    take,
+)
+from onepass.shifting import advance, settle
+from onepass.trace import Survivor
+from onepass.trace.log import PER_VALUE
+
+AUTO_ROWS = 1000  # rows that radius="auto" reads and does not count
+SINGLES = 64  # rows fed one by one that the repeat alarm hears together
+RENEW = 1 << 16  # rounds after which ‖w‖² is summed afresh
+
+Spans = list[tuple[int, int]]
+
+
+class Feeding(Holding):
+    """A pass as far as it is fed; what it makes of its trace between two rows is for `_between` to say."""
+
+    def feed(self, X: Any, y: Any) -> None:
+        """Learn from these rows, in this order. All of them are checked before the first is learned."""
+        if self.stopped:
+            raise StoppedError(f"the certificate has reached stop_at={self.stop_at}; set stop_at to None to go on")
+        rows = accept(X)
+        spans = list(blocks(rows))
+        with ThreadPoolExecutor(1, "onepass-keep") if len(spans) > 1 else nullcontext() as helper:
+            self._helper = helper
+            try:
+                labels, codes = self._labels.encode(y, count(rows))
+                if isinstance(rows, Dense) and rows.values.shape[1] != (expected := self._expected(rows)):
+                    raise DataError(f"X: {rows.values.shape[1]} features, but {expected} are expected")
+                if has_own_rate(self._rule):
+                    done = self._elapsed + self.rounds
+                    self._rates = rate_table(self._rule, done + 1, done + count(rows))
+                if not self._feed_unseen(rows, getattr(X, "shape", (0, 0))[1], labels, codes, spans):
+                    self._feed(rows, labels, codes, spans)
+            finally:
+                self._catch_up()
+                self._helper = self._rates = None
+
+    def _feed_unseen(self, rows: AnyRows, width: int, labels: Labels, codes: Ints, spans: Spans) -> bool:
+        """Learn many rows and check them on the way, which spares reading them twice; if one is bad, put all back.
+
+        False, and nothing done, if so, or if this is no such case: then `_feed` says what is wrong or goes on.
+        """
+        if len(spans) < 2 or not 0 < width <= (self.n_features or self.max_features):
+            return False
+        folds = self._columns is not None or self._lazy is not None or self.learner.grows  # which cannot be undone
+        if folds or not self._plain or (isinstance(rows, Rows) and rows.indices.dtype != np.int32):
+            return False
+        before = self._mark()
+        self._make_room(width)
+        self._unseen = rows
+        try:
+            self._feed_blocks(rows, labels, codes, spans, canonical=True)
+        except UnsoundError:
+            self._catch_up()
+            self.restore(before)
+            return False
+        finally:
+            self._unseen = None
+        return True
+
+    def _feed(self, rows: AnyRows, labels: Labels, codes: Ints, spans: Spans) -> None:
+        """Learn rows after a look at all of them."""
+        width, canonical = survey(rows, self.n_features or self.max_features, self._helper)
+        before = self.state() if self._may_refuse(rows, width) else None
+        self._labels = labels
+        self._widen(width)
+        try:
+            self._feed_blocks(rows, labels, codes, spans, canonical)
+        except LimitError:
+            if before is not None:
+                self.restore(before)
+            raise
+
+    def _feed_blocks(self, rows: AnyRows, labels: Labels, codes: Ints, spans: Spans, canonical: bool) -> None:
+        self._labels = labels
+        if isinstance(rows, Dense):
+            self._dense_width = rows.values.shape[1]
+        if len(spans) > 1:  # room for the whole batch at once: growing copies, and room that is not used costs nothing
+            values = min(values_in(rows), self.max_trace_memory // PER_VALUE)
+            self._log = self._log.with_room(count(rows), values)
+        for first, last in spans:
+            if self._unseen is not None:
+                self._unseen = part(rows, first, count(rows))
+            if not self.stopped:
+                self._read(block(rows, first, last, canonical), codes[first:last])
+
+    def _expected(self, rows: Dense) -> int:
+        """The width that dense rows must have."""
+        return self.n_features or self._dense_width or rows.values.shape[1]
+
+    def feed_one(self, X: Any, y: Any) -> bool:
+        """Feed one row without the cost of looking at it in general; False, and nothing done, if it is no such case.
+
+        One dense float64 row of the declared width with one declared label: everything else goes by `feed`.
+        """
+        if not (type(X) is np.ndarray and X.dtype == np.float64 and X.shape == (1, self.n_features) and len(y) == 1):
+            return False
+        if not (X.flags.c_contiguous and X.flags.writeable and self._plain) or self.stopped:
+            return False
+        label = y[0]
+        code = self._codes.get(label.item() if isinstance(label, np.generic) else label)
+        if code is None or not np.abs(X).max() <= LARGEST or self._next_border() == self.rounds + 1:
+            return False
+        self._hear_one(X, code)
+        self._advance(Dense(X), code)
+        return True
+
+    def _read(self, rows: AnyRows, y: Ints) -> None:
+        """Rows as they come, in stretches that end where something happens between two rows."""
+        if self._R is None and self.radius == "auto":
+            first = min(len(y), AUTO_ROWS - self.rows)
+            self._measure(part(rows, 0, first), y[:first])
+            rows, y = part(rows, first, len(y)), y[first:]
+        fed = rows
+        if self._R is not None:
+            rows = onto_ball(rows, self._R)
+        held = held_out(self.seed, self.rows, len(y), self.validation_fraction)
+        learned = np.flatnonzero(~held) if held.any() else None  # places of the rows to learn, if not all
+        done = 0
+        while done < len(y) and not self.stopped:
+            ahead = self._next_border() - self.rounds
+            if learned is None:
+                stop = min(len(y), done + ahead)
+                stretch, labels = part(rows, done, stop), y[done:stop]
+            else:
+                behind = int(np.searchsorted(learned, done))
+                stop = int(learned[behind + ahead - 1]) + 1 if behind + ahead <= learned.size else len(y)
+                out, stretch, labels = held[done:stop], part(rows, done, stop), y[done:stop]
+                self._watch("validation", take(stretch, out), labels[out])
+                stretch, labels = take(stretch, ~out), labels[~out]
+            self._hear(part(fed, done, stop), y[done:stop])
+            if len(labels):
+                self._advance(stretch, labels)
+            done = stop
+
+    def _hear(self, rows: AnyRows, y: Ints) -> None:
+        """What the alarms look at: the rows as they were fed."""
+        if self.repeat_alarm:
+            self._recall_single()
+            self._beside(self._recognise, rows, y)
+        self._listen(y)
+
+    def _hear_one(self, X: Any, y: Ints) -> None:
+        """The same for one row, which is kept until there are more: a call for each costs as much as learning it."""
+        if self.repeat_alarm:
+            self._single.append((X.copy(), y))
+            if len(self._single) == SINGLES:
+                self._recall_single()
+        self._listen(y)
+
+    def _listen(self, y: Ints) -> None:
+        self.rows += len(y)
+        if self.order_alarm and self._labels.count <= self._order.seen.size:
+            self._beside(listen, self._order, y)
+
+    def _measure(self, rows: AnyRows, y: Ints) -> None:
+        """radius="auto": the first rows only tell how long rows are."""
+        norms = np.zeros(len(y))
+        squared_norms(rows, norms)
+        self._longest_row = max(self._longest_row, math.sqrt(norms.max(initial=0.0)))
+        self._hear(rows, y)
+        if self.rows >= AUTO_ROWS:
+            if self._longest_row == 0.0:
+                raise DataError(f"radius='auto': the first {AUTO_ROWS} rows are all zero; give radius a number")
+            self._declare_radius(self._longest_row)
+
+    def _next_border(self) -> int:
+        """The next round at which something happens between two rows; fixed by the round alone."""
+        border = self.rounds + (1 << 62)
+        if self._watched:
+            border = min(border, 1 << self.rounds.bit_length())
+        if self.stop_at is not None:
+            border = min(border, next_look(self.rounds))
+        if self.learner.tracks_norm:
+            border = min(border, (self.rounds // RENEW + 1) * RENEW)
+        return border
+
+    def _advance(self, rows: AnyRows, y: Ints) -> None:
+        """Learn rows up to the next border."""
+        self._watch("penalised", rows, y)
+        values = 0 if self._lazy is not None else values_in(rows)  # which keeps no rows
+        if not self._log.has_room(len(y), values):
+            self._catch_up()
+            self._log = self._log.with_room(len(y), values)
+        before = self._log.updates
+        rule = self._rule if self._rates is None else self._rule._replace(schedule=self._rates)
+        if self._lazy is not None:
+            memory = self.max_trace_memory
+            self._lazy = advance(self._lazy, rows, y, rule, self._bias, self._log, self.rounds, memory)
+        else:
+            done = self._elapsed + self.rounds
+            width = learn(self._head, rows, y, rule, self._state, self._log, done, self._unseen is None)
+            if width < 0:
+                raise UnsoundError
+            self._widen(width)
+            if self._log.updates > before:
+                if self._elapsed:
+                    self._log.round[before : self._log.updates] -= self._elapsed
+                self._keep(rows, before)
+        self.rounds += len(y)
+        self._updates += self._log.updates - before
+        if self._first is None and self._log.updates:
+            self._first = Survivor(0, int(self._log.round[0]), float(self._log.margin[0]))
+        if self._lazy is not None:
+            self._enter_tally()
+            self._empty_log()
+        elif self._columns is not None or self._log.size > self.max_trace_memory or self._state[GREW]:
+            self._compact()
+        t = self.rounds
+        if self.learner.tracks_norm and t % RENEW == 0:
+            if self._lazy is not None:
+                settle(self._lazy)
+            else:
+                renew_norm(self._head, self._state)
+        self._between(t)
+
+    def _keep(self, rows: AnyRows, first: int) -> None:
+        """Copy the rows of the newest updates into the log; if there is a helper, beside the learning of the next."""
+        self._beside(keep, self._log.cut(), rows, first)
+
+    def _watch(self, kind: str, rows: AnyRows, y: Ints) -> None:
+        if kind in self._watched and len(y):
+            watched = self._watched[kind]
+            heads = {number: head_of(weights, self._bias) for number, weights in watched.live.items()}
+            watched.watch(heads, rows, y, self._loss_bound or 0.0)
+
+    def _between(self, t: int) -> None:
+        """After round t, before the next."""
+
+
+def held_out(seed: int, start: int, rows: int, fraction: float) -> Any:
+    """Which of rows start, start+1, … are kept out: by a hash of (seed, row), which no cutting of the stream changes.
+
+    The hash is splitmix64: every bit of the row's number reaches every bit of the result.
+    """
+    if fraction == 0.0:
+        return np.zeros(rows, dtype=bool)
+    with np.errstate(over="ignore"):
+        z = np.arange(start, start + rows, dtype=np.uint64) + np.uint64(seed) * np.uint64(0xD1342543DE82EF95)
+        z = (z + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    return z < np.uint64(int(fraction * 2**64))
