@@ -7,7 +7,7 @@ form in which RCV1-v2 is distributed (--convert: into a folder to keep, for `one
 
 For the Perceptron: is the cutoff model at most 0.002 worse than the average, better than the last hypothesis, and half
 as jumpy? Its plain spread over dense prefixes is printed too. For the margin-based Perceptron: what share of the gap
-between average and last does the cutoff model close, and what decides it? One table multiplies C·ln(m²/δ) in dekel2008's
+between average and last does the cutoff model close, what decides it? One table multiplies C·ln(m²/δ) in dekel2008's
 bound by 1, 1/10, …, 0, which makes it no bound any more, and shows the share that its cutoff would close; one changes
 the balance of the classes, and the horizon. --long adds one pair of the newswire with 500,000 rounds, with its rows as
 they are, 4 and 16 times as long.

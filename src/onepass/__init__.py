@@ -23,6 +23,7 @@ _HOME = {
     "OnePassClassifier": "estimator",
     "OnepassError": "errors",
     "Pass": "passes",
+    "ScaleError": "errors",
     "SmoothThresholdClassifier": "smooth.estimator",
     "ResumeError": "errors",
     "StoppedError": "errors",

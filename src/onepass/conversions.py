@@ -158,24 +158,30 @@ def _longest(trace: Trace, loss: str) -> Iterator[Choices]:
 def _grid_cutoffs(trace: Trace, loss: str) -> Iterator[Choices]:
     """k on the cutoff grid; the i-th grid point costs δ/((i+1)(i+2)).
 
-    All from the tally: a hypothesis that survived s rounds lies in the bin of the largest grid point below s.
+    All from the tally: a hypothesis that survived s rounds lies in the bin of the largest grid point below s. Where k
+    was settled wave by wave, there is one rule, with its price.
     """
+    if trace.counted is not None:
+        k, n, line, price = trace.counted
+        settled, settled_bets = _totals(line, loss)
+        yield _one(k, n, float(settled[0]), settled_bets[0], price)
+        return
     tally = trace.tally
     runs, lived = _below(tally.runs), _below(tally.rounds)
     losses, log_bets = (_below(part) for part in _totals(tally, loss))
     busy = np.flatnonzero(tally.runs)
     top = max(int(busy[-1]) if busy.size else 0, floor_index(max(trace.alive - 1, 0)))
     index = np.arange(top + 1)
-    if trace.columns is not None:
-        index = index[np.isin(index, coarse(trace.columns.bits, top))]
-    k = points(index)
+    if trace.bits < 3:
+        index = index[np.isin(index, coarse(trace.bits, top))]
+    cuts = points(index)
     opening = _opening(trace, loss)
-    rounds = lived[index] - k * runs[index] + np.maximum(trace.alive - k, 0) + (k > 0)
+    rounds = lived[index] - cuts * runs[index] + np.maximum(trace.alive - cuts, 0) + (cuts > 0)
     yield Choices(
-        k,
+        cuts,
         rounds,
-        losses[index] + (k > 0) * opening,
-        log_bets[index] + np.outer(k > 0, np.log1p(-BETS * opening)),
+        losses[index] + (cuts > 0) * opening,
+        log_bets[index] + np.outer(cuts > 0, np.log1p(-BETS * opening)),
         1.0 / ((index + 1.0) * (index + 2.0)),
     )
 

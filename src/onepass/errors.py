@@ -7,7 +7,8 @@
     │   └── CheckpointError          a checkpoint that is damaged or foreign
     ├── ResumeError(ValueError)      a checkpoint of another run: other options, other files, another version
     ├── ConversionError(ValueError)  a conversion or certificate that this pass cannot give, and what to do
-    └── StoppedError(RuntimeError)   the pass has reached stop_at and takes no more rows
+    ├── StoppedError(RuntimeError)   the pass has reached stop_at and takes no more rows
+    └── ScaleError(RuntimeError)     a run on several machines that cannot be finished; names the chunk
 
 Wrong arguments raise plain ValueError or TypeError with the argument's name.
 """
@@ -81,6 +82,10 @@ class ConversionError(OnepassError, ValueError):
 
 class StoppedError(OnepassError, RuntimeError):
     """The pass has reached its target and takes no more rows."""
+
+
+class ScaleError(OnepassError, RuntimeError):
+    """A run on several machines that cannot be finished, or would not be right; the message names the chunk."""
 
 
 def printable(text: bytes | str) -> str:

@@ -18,7 +18,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from onepass import conversions
-from onepass.alarms import listen, next_look, order_reason, order_state
+from onepass.alarms import Order, listen, next_look, order_reason, order_state
 from onepass.candidates import Watchlist
 from onepass.certificates import Certificate, certified_loss, certify, check
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
@@ -85,6 +85,9 @@ class Pass:
     order_alarm         whether to withhold certificates when labels come in an order that no i.i.d. draw would show
     repeat_alarm        whether to withhold certificates when a block of 100 rows or more comes a second time
     seed                chooses the rows kept out
+    origin              weights (1 + features, outputs), intercept first, to start from in place of 0: a model that
+                        depends on earlier rows only, so that certificates hold all the same
+    elapsed             rounds that went into the origin: a falling learning rate goes on from there
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 5))
@@ -118,6 +121,8 @@ class Pass:
         order_alarm: bool = True,
         repeat_alarm: bool = True,
         seed: int = 0,
+        origin: Floats | None = None,
+        elapsed: int = 0,
     ) -> None:
         self.learner = named(learner)
         check(conversion, delta, bound)
@@ -129,6 +134,7 @@ class Pass:
         _check_count("n_features", n_features, 1)
         _check_count("max_features", max_features, 1)
         _check_count("max_trace_memory", max_trace_memory, 0)
+        _check_count("elapsed", elapsed, 0)
         self.learner.rule(Setting(features=n_features))  # says at once what is wrong with the learner's own parameters
         if max_features >= 1 << 31:
             raise ValueError(f"max_features: below 2^31 expected, got {max_features}")
@@ -167,7 +173,11 @@ class Pass:
         self._R = float(radius) if _is_number(radius) else None
         self._longest_row = 0.0  # for radius="auto"
         self._dense_width: int | None = None
-        self._weights = np.zeros((1 + (n_features or 0), self._outputs))
+        self._elapsed = elapsed
+        self._origin = None if origin is None else self._starting(origin)
+        self._weights = (
+            np.zeros((1 + (n_features or 0), self._outputs)) if self._origin is None else self._origin.copy()
+        )
         self._take_room(self._weights)
         self._state = first_state()
         self._log = empty_log()
@@ -198,7 +208,22 @@ class Pass:
             radius is None and not self._watched and stop_at is None and not has_own_rate(self._rule)
         )
         self._widen(n_features or 0)
+        if self._origin is not None:
+            renew_norm(self._head, self._state)
         certified_loss(self._trace(), loss)
+
+    def _starting(self, origin: Any) -> Floats:
+        """The origin, checked, in an array of our own."""
+        weights = np.array(origin, dtype=np.float64, order="C")
+        if not self.learner.keeps_rows:
+            raise ConversionError(f"origin: {type(self.learner).__name__} starts at 0")
+        if weights.ndim != 2 or weights.shape[1] != self._outputs or not len(weights):
+            raise ValueError(f"origin: weights (1 + features, {self._outputs}) expected, got shape {weights.shape}")
+        if len(weights) - 1 > (self.n_features or self.max_features):
+            raise ValueError(f"origin: {len(weights) - 1} features are more than the pass may have")
+        if not np.isfinite(weights).all():
+            raise ValueError("origin: finite numbers expected")
+        return weights
 
     # --- feeding ------------------------------------------------------------------------------------------------------
 
@@ -215,7 +240,8 @@ class Pass:
                 if isinstance(rows, Dense) and rows.values.shape[1] != (expected := self._expected(rows)):
                     raise DataError(f"X: {rows.values.shape[1]} features, but {expected} are expected")
                 if has_own_rate(self._rule):
-                    self._rates = rate_table(self._rule, self.rounds + 1, self.rounds + count(rows))
+                    done = self._elapsed + self.rounds
+                    self._rates = rate_table(self._rule, done + 1, done + count(rows))
                 if not self._feed_unseen(rows, getattr(X, "shape", (0, 0))[1], labels, codes, spans):
                     self._feed(rows, labels, codes, spans)
             finally:
@@ -395,11 +421,14 @@ class Pass:
             memory = self.max_trace_memory
             self._lazy = advance(self._lazy, rows, y, rule, self._bias, self._log, self.rounds, memory)
         else:
-            width = learn(self._head, rows, y, rule, self._state, self._log, self.rounds, self._unseen is None)
+            done = self._elapsed + self.rounds
+            width = learn(self._head, rows, y, rule, self._state, self._log, done, self._unseen is None)
             if width < 0:
                 raise _UnsoundError
             self._widen(width)
             if self._log.updates > before:
+                if self._elapsed:
+                    self._log.round[before : self._log.updates] -= self._elapsed
                 self._keep(rows, before)
         self.rounds += len(y)
         self._updates += self._log.updates - before
@@ -482,7 +511,7 @@ class Pass:
         width = len(self._weights) - 1
         self._catch_up()
         self._enter_tally()
-        columns = self._columns or empty_columns(width, self._outputs, self.max_trace_memory)
+        columns = self._columns or empty_columns(width, self._outputs, self.max_trace_memory, self._origin)
         self._columns = columns.add(self._log, self._bias, width)
         self._empty_log()
 
@@ -546,6 +575,16 @@ class Pass:
     def width(self) -> int:
         """Features met, or declared."""
         return len(self._weights) - 1
+
+    @property
+    def scaled_onto(self) -> float | None:
+        """The radius that rows are scaled onto: as declared, or as radius="auto" has found it; None: no scaling."""
+        return self._R
+
+    @property
+    def order(self) -> Order:
+        """What the order alarm has counted so far."""
+        return self._order
 
     @property
     def mistakes(self) -> int:
@@ -615,6 +654,7 @@ class Pass:
             frozen={kind: watched.snapshot() for kind, watched in self._watched.items()},
             void=void,
             assumed=self._assumed,
+            origin=self._origin,
         )
         self._answers = {"now": now, "trace": trace}
         return trace
@@ -677,6 +717,8 @@ class Pass:
         q = conversions.weights(trace, certificate.conversion, value)
         if how == "combine":
             return LinearModel(flip * combine(trace, q), self.classes, self._bias, self._R, self._about(certificate))
+        if trace.origin is not None:
+            raise ConversionError("vote: not offered for a pass that started from an origin; use how='combine'")
         log = trace.need_log("vote")
         return VotedModel(log._replace(a=flip * log.a), q, len(trace.last) - 1, self.classes, self._bias, self._R)
 

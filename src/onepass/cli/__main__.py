@@ -2,4 +2,5 @@
 
 from onepass.cli import main
 
-main()
+if __name__ == "__main__":  # worker processes of a local cluster import this module under another name
+    main()

@@ -8,7 +8,7 @@ from typing import Any, cast
 import click
 
 from onepass.cli import learning as learner
-from onepass.cli import pages, resuming, terminal
+from onepass.cli import pages, resuming, spread, terminal
 from onepass.cli import reading as reader
 from onepass.cli.startup import lighten_numba
 from onepass.errors import printable
@@ -30,6 +30,7 @@ from onepass.errors import printable
 @click.option("--stop-at", type=float, help="Stop as soon as the certified risk is at most this.")
 @click.option("--require-risk", type=float, help="Exit with 5 unless the certified risk is at most this.")
 @click.option("--show-code", is_flag=True, help="Print the equivalent Python and stop.")
+@spread.options
 @learner.options
 @reader.options
 @resuming.options
@@ -44,6 +45,7 @@ def command(
     stop_at: float | None,
     require_risk: float | None,
     show_code: bool,
+    spreading: spread.Spreading,
     learning: dict[str, Any],
     reading: dict[str, Any],
     keeping: dict[str, Any],
@@ -62,6 +64,7 @@ def command(
       onepass train data.svm --report page.html
       onepass train big.svm.gz -o model.safetensors --checkpoint big.checkpoint --resume
       zcat part-*.gz | onepass train - --format svmlight --require-risk 0.1
+      onepass train parts/*.svm --workers 4 --waves 8 -o model.safetensors
 
     Exit codes: 0 done, 2 wrong usage, 3 bad data, 5 --require-risk not met, 130 interrupted (143: by SIGTERM).
     """
@@ -69,6 +72,11 @@ def command(
     more["penalised"] = "average" if conversion == "penalised" else None
     if conversion == "validation" and not validation_fraction:
         raise click.UsageError("--conversion validation keeps rows out of the pass: add --validation-fraction 0.1")
+    if spreading.asked:
+        if not show_code:
+            _check_output(output, force)
+        spread.train(spreading, paths, output, require_risk, show_code, learning | more, reading, say)
+        return
     if show_code:
         click.echo(code(paths, output, learning | more, reader.said(reading)))
         return

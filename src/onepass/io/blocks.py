@@ -57,7 +57,9 @@ def _parse(form: LineFormat, load: Load, skip: bool) -> Parsed:
 
 
 def blocks(source: Source) -> Iterator[Load]:
-    """The source's lines in order."""
+    """The source's lines in order; of a span, those that start in it."""
+    if source.limits.span is not None and not source.direct:
+        raise DataError("only a plain file can be read from the middle", path=source.path)
     return _ranges(source) if source.direct else _cut(source, _last_newline)
 
 
@@ -70,9 +72,11 @@ def records(source: Source, delimiter: str, quote: str) -> Iterator[Load]:
 def _ranges(source: Source) -> Iterator[Load]:
     size, step = source.raw.size or 0, source.limits.block_size
     first = len(BOM) if source.bom else 0
-    begun = max(source.begin, first)
-    for start in range(begun - (begun - first) % step, size, step):  # cut where a run from the start cuts
-        stop = min(start + step, size)
+    begin, end = source.limits.span or (first, size)
+    begin, end = max(first, begin), min(end, size)
+    begun = max(source.begin, begin)
+    for start in range(begun - (begun - begin) % step, end, step):  # cut where a run from the start cuts
+        stop = min(start + step, end)
         if stop > begun:
             yield Load(stop, partial(_lines_between, source, first, max(start, begun), stop))
 

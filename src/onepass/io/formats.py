@@ -28,6 +28,9 @@ HOME = {
 }
 
 
+SPANNED = ("svmlight", "vw", "jsonl", "parquet")  # formats that can be read from the middle
+
+
 def open_stream(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     format: str | None = None,
@@ -42,10 +45,11 @@ def open_stream(
     """The examples of one or more files as chunks, in order.
 
     paths: files, globs, folders, `@list.txt`, or `-` for stdin. format and compression: found from the first bytes,
-    then the name, unless given. threads: parsers beside the caller. on_error: "stop", or "skip" to leave out lines that
-    cannot be read (text formats only), each handed to `quarantine`. position: where another stream of the same files
-    was left, to go on from there. Further options are those of the format (docs/formats.md) and block_size, max_line,
-    max_expand, allow_truncated.
+    then the name, unless given. threads: parsers beside the caller; with 0 the caller parses. on_error: "stop", or
+    "skip" to leave out lines that cannot be read (text formats only), each handed to `quarantine`. position: where
+    another stream of the same files was left, to go on from there. Further options are those of the format
+    (docs/formats.md) and block_size, max_line, max_expand, allow_truncated, and span: a pair of bytes of one plain file
+    of lines (those that start there are read), or of row groups of a Parquet file.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "data.svm"
@@ -60,8 +64,8 @@ def open_stream(
     _check("format", format, detect.FORMATS)
     _check("compression", compression, codecs.COMPRESSIONS)
     _check("on_error", on_error, ("stop", "skip"))
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads must be at least 1; got {threads!r}")
+    if threads is not None and threads < 0:
+        raise ValueError(f"threads must be at least 0; got {threads!r}")
     files = expand(paths)
     limits = Limits(**{name: options.pop(name) for name in Limits._fields if name in options})
     if limits.block_size < 1:
@@ -72,6 +76,8 @@ def open_stream(
         found = format or (position.format if position is not None else None) or detect.detect(source.head, files[0])
         prepare(source, found)
         form = _format(found, options)
+        if limits.span is not None and (found not in SPANNED or len(files) > 1):
+            raise ValueError(f"span works for one file of {', '.join(SPANNED)}, not for {found}")
         if on_error == "skip" and found in detect.BINARY:
             raise ValueError(f"on_error='skip' is for text, line by line: {found} has no lines that could be bad")
         stream = Stream(

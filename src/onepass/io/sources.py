@@ -175,6 +175,7 @@ class Limits(NamedTuple):
     max_line: int = 1 << 26
     max_expand: float = 1000.0
     allow_truncated: bool = False
+    span: tuple[int, int] | None = None  # read only these bytes (lines that start there) or, of Parquet, row groups
 
 
 class Source:

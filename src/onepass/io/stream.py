@@ -134,6 +134,7 @@ class Stream:
         self._skip, self._quarantine = skip, quarantine
         self._flags = self._quarantined = 0
         self._mark = _Mark()
+        self._inline = threads == 0
         workers = threads or min(8, cores() + 1)  # one more than cores: the caller, who learns, is often waiting
         self._pool = ThreadPoolExecutor(workers, "onepass-parse")
         self._queue: queue.Queue[_Item] = queue.Queue(workers + 1)
@@ -211,26 +212,41 @@ class Stream:
 
     def _read(self) -> None:
         """The reader thread: open file after file and hand its works to the pool."""
-        done, begun = 0, self._mark
         try:
-            if begun.file and hasattr(self._form, "columns"):
-                self._look_at_columns(begun.file)
-            for i, (path, known) in enumerate(zip(self.paths, self.identity, strict=True)):
-                if i < begun.file:
-                    done += known.size if known is not None else 0
-                    continue
-                source = self._open(path) if i else self._first
-                if i == begun.file:
-                    source.begin, source.line = begun.at, begun.line
-                for work in self._form.works(source, self._skip):
-                    if not self._put(_Parsing(source, i, done + work.consumed, self._pool.submit(work.run))):
-                        return
-                if not self._put(_FileEnd(source)):
+            for item in self._deal(self._pool.submit):
+                if not self._put(item):
                     return
-                done += source.raw.consumed if known is None else known.size
             self._put(None)
         except BaseException as error:
             self._put(error)
+
+    def _deal(self, submit: Callable[[Callable[[], Parsed]], Future[Parsed]]) -> Iterator[_Parsing | _FileEnd]:
+        """What there is to parse, file after file."""
+        done, begun = 0, self._mark
+        if begun.file and hasattr(self._form, "columns"):
+            self._look_at_columns(begun.file)
+        for i, (path, known) in enumerate(zip(self.paths, self.identity, strict=True)):
+            if i < begun.file:
+                done += known.size if known is not None else 0
+                continue
+            source = self._open(path) if i else self._first
+            if i == begun.file:
+                source.begin, source.line = begun.at, begun.line
+            for work in self._form.works(source, self._skip):
+                yield _Parsing(source, i, done + work.consumed, submit(work.run))
+            yield _FileEnd(source)
+            done += source.raw.consumed if known is None else known.size
+
+    def _items(self) -> Iterator[_Parsing | _FileEnd]:
+        """The same as the caller meets it: through the queue, or (threads=0) parsed by the caller itself."""
+        if self._inline:
+            yield from self._deal(_at_once)
+            return
+        self._reader.start()
+        while (item := self._queue.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
 
     def _go_on(self, position: Position) -> None:
         """Begin where another stream of the same files was left."""
@@ -280,12 +296,9 @@ class Stream:
         """The caller's side: results in order, with the line numbers that only their order tells."""
         if self._stop.is_set():
             raise ValueError("the stream is closed")
-        self._reader.start()
         line = self._mark.line
         try:
-            while (item := self._queue.get()) is not None:
-                if isinstance(item, BaseException):
-                    raise item
+            for item in self._items():
                 if isinstance(item, _FileEnd):
                     self._finish(item.source)
                     line = 1
@@ -315,7 +328,7 @@ class Stream:
                     if self._stop.is_set():
                         raise ValueError("the stream is closed")
                 line += parsed.lines
-            if not self.rows:
+            if not self.rows and self._limits.span is None:
                 raise DataError("no examples", path=self.paths[0])
             for remark in self._form.remarks(self._flags):
                 self.note(remark)
@@ -396,6 +409,12 @@ def files_differ(position: Position, paths: list[str], identity: list[Identity |
                 f"say so by its time: touch -d '{when}.{fraction}Z' {shlex.quote(path)}"
             )
     return None
+
+
+def _at_once(run: Callable[[], Parsed]) -> Future[Parsed]:
+    done: Future[Parsed] = Future()
+    done.set_result(run())
+    return done
 
 
 def prepare(source: Source, format: str) -> None:

@@ -113,9 +113,10 @@ class Parquet(_Table):
         size = source.raw.size or 0
         with _arrow_errors(source), parquet.ParquetFile(source.path, page_checksum_verification=True) as file:
             plan = self._plan(file.schema_arrow, source)
-            names, total, done = [plan.names[place] for place in plan.used], file.metadata.num_rows, 0
+            names, done = [plan.names[place] for place in plan.used], 0
+            groups = list(range(*(source.limits.span or (0, file.num_row_groups))))
+            total = sum(file.metadata.row_group(group).num_rows for group in groups)
             rows = max(256, CELLS // max(1, len(names)))
-            groups = list(range(file.num_row_groups))
             while groups and done + file.metadata.row_group(groups[0]).num_rows <= source.begin:
                 done += file.metadata.row_group(groups.pop(0)).num_rows
             for batch in file.iter_batches(batch_size=rows, row_groups=groups, columns=names, use_threads=False):

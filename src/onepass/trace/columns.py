@@ -229,13 +229,17 @@ class Columns:
         return right
 
 
-def empty_columns(width: int, classes: int, memory: int) -> Columns:
-    """Columns of a pass that has made no update; `memory` in bytes bounds features × columns."""
+def empty_columns(width: int, classes: int, memory: int, origin: Floats | None = None) -> Columns:
+    """Columns of a pass that has made no update and starts at `origin`; `memory` in bytes bounds features × columns."""
     weights = (width + 1) * classes
+    v = np.zeros(weights)
+    if origin is not None:
+        v[: origin.size] = origin.reshape(-1)
     kept = coarse(3, 1)
     kappa = points(kept).astype(np.float64)
     lower = np.arange(kept.size, dtype=np.int64)
     state = np.array([1.0, 1.0, 0.0, 0.0])
     zeros = np.zeros(kept.size)
-    arrays = (np.zeros((weights, kept.size + SPARE)), zeros, zeros.copy(), np.zeros(weights), kappa, lower, state)
-    return Columns(Fold(*arrays, np.zeros(weights), np.zeros(4, dtype=np.int64)), classes, 3, memory // 8)
+    arrays = (np.zeros((weights, kept.size + SPARE)), zeros, zeros.copy(), v, kappa, lower, state)
+    record = np.array([0, 0, 0, 0 if origin is None else len(origin) - 1])
+    return Columns(Fold(*arrays, np.zeros(weights), record), classes, 3, memory // 8)

@@ -89,10 +89,11 @@ def _grown(array: npt.NDArray[Any], used: int, room: int) -> npt.NDArray[Any]:
 
 
 @jit
-def coefficients(log: Log, q: Ints, out: Floats) -> None:
+def coefficients(log: Log, q: Ints, out: Floats) -> float:
     """out[i] = a_i · Σ_{j>i} q_j·scale_j: what update i adds to Σ_j q_j·w_j, since it lies in every later hypothesis.
 
-    A suffix sum, walked from the end; a shift after update i multiplied all that came before it.
+    A suffix sum, walked from the end; a shift after update i multiplied all that came before it. Returned is the sum
+    over all j: the coefficient of w_0, which lies in every hypothesis.
     """
     suffix = 0.0
     for i in range(out.size - 1, -1, -1):
@@ -100,6 +101,7 @@ def coefficients(log: Log, q: Ints, out: Floats) -> None:
         if log.shift[i]:
             suffix *= SHIFTS[log.shift[i]]
         out[i] = log.a[i] * suffix
+    return suffix + float(q[0])
 
 
 @jit

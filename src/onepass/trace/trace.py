@@ -46,6 +46,18 @@ class Survivor(NamedTuple):
     part: int | None = None  # of a merged trace, the run that it comes from
 
 
+class Counted(NamedTuple):
+    """Rounds counted by one rule that was settled wave by wave: each wave's cutoff is fixed by the waves before it.
+
+    Where the first wave's k was chosen from itself, or the wave to begin with among several, that has its price.
+    """
+
+    k: int  # of the first wave counted
+    rounds: int
+    tally: Tally  # one line
+    price: float  # the share of δ
+
+
 class Candidates(NamedTuple):
     """Hypotheses frozen at rounds fixed beforehand, and the losses they made on rows that came later."""
 
@@ -76,10 +88,18 @@ class Trace:
     void: tuple[str, ...] = ()  # reasons why no certificate may be given
     assumed: tuple[str, ...] = ()  # what certificates must say beyond their own assumptions
     pocket: Survivor | None = None  # the longest survivor, where neither log nor columns tell (merged traces)
+    origin: Floats | None = None  # w_0, where the pass did not start at 0; as `last`, perhaps with fewer features
+    fineness: int = 3  # significant bits of the cutoffs that may be chosen, where no columns tell
+    counted: Counted | None = None  # the rounds that a cutoff counts, where it was chosen wave by wave
 
     @property
     def compacted(self) -> bool:
         return self.log is None
+
+    @property
+    def bits(self) -> int:
+        """Significant bits of the cutoffs on offer."""
+        return self.fineness if self.columns is None else self.columns.bits
 
     @property
     def mistakes(self) -> int:
@@ -137,7 +157,7 @@ class Trace:
         if self.log is None:
             return self
         width = len(self.last) - 1
-        columns = empty_columns(width, self.terms.outputs, 1 << 62)
+        columns = empty_columns(width, self.terms.outputs, 1 << 62, self.origin)
         columns = columns.add(self.log, self.terms.bias, width)
         return replace(self, log=None, columns=columns)
 
@@ -149,7 +169,11 @@ def combine(trace: Trace, q: Ints) -> Floats:
     """
     if len(q) != len(trace.survival) or (q < 0).any() or not q.any():
         raise ValueError(f"q: {len(trace.survival)} weights expected, none negative and not all zero")
-    total = float(q @ trace.mass)
+    return weigh(trace, q) / float(q @ trace.mass)
+
+
+def weigh(trace: Trace, q: Ints) -> Floats:
+    """Σ_j q_j·w_j: `combine` before its division, which is what several machines add up."""
     if trace.log is None:
         assert trace.columns is not None
         weights = trace.columns.combine(q[1:-2].astype(np.float64))
@@ -157,13 +181,16 @@ def combine(trace: Trace, q: Ints) -> Floats:
             weights += q[-2] * trace.columns.fold.longest.reshape(weights.shape)
         if q[-1]:
             weights += q[-1] * trace.last
-        return weights / total
-    coefficient = np.empty(trace.updates)
-    coefficients(trace.log, q, coefficient)
+        if q[0] and trace.origin is not None:
+            weights[: len(trace.origin)] += q[0] * trace.origin
+        return weights
     weights = np.zeros_like(trace.last)
+    coefficient = np.empty(trace.updates)
+    everywhere = coefficients(trace.log, q, coefficient)
+    if trace.origin is not None:
+        weights[: len(trace.origin)] = everywhere * trace.origin
     for first in range(0, trace.updates, 1 << 15):
         gather(trace.log, coefficient, trace.terms.bias, weights, first, min(first + (1 << 15), trace.updates))
-    weights /= total
     return weights
 
 
@@ -172,7 +199,7 @@ def merge(traces: Sequence[Trace]) -> Trace:
 
     Hypotheses of later parts depend only on earlier rows, as in one run, and their restart is a constant: so one
     certificate covers all the rounds. Runs never cross a border, and only the first part's default hypothesis counts
-    a round more.
+    a round more. A part may start at an `origin` made from parts before it: that, too, depends on earlier rows only.
 
     The traces must have equal terms; what comes out is compacted. Frozen candidates belong to one run and are left out.
     """

@@ -1,0 +1,284 @@
+"""`onepass train` on several machines, or several processes of this one: --dask, --workers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import click
+
+from onepass.cli import learning as learner
+from onepass.cli import reading as reader
+from onepass.cli import terminal
+
+_OPTIONS = (
+    click.option("--dask", metavar="ADDRESS|local:N", help="Spread over the workers of this Dask scheduler."),
+    click.option("--workers", type=click.IntRange(1), help="Spread over N processes of this machine."),
+    click.option(
+        "--chunk-bytes",
+        type=learner.Size(),
+        default="64MB",
+        show_default=True,
+        help="With --dask or --workers: size of a chunk. Each restarts the learner; it is part of the result.",
+    ),
+    click.option(
+        "--waves",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="With --dask or --workers: how often chunks are merged; each wave starts from the last.",
+    ),
+    click.option("--tls-ca-file", metavar="FILE", help="With --dask tls://…: the authority's certificate."),
+    click.option("--tls-cert", metavar="FILE", help="With --dask tls://…: this side's certificate."),
+    click.option("--tls-key", metavar="FILE", help="With --dask tls://…: this side's key."),
+)
+
+
+@dataclass(frozen=True)
+class Spreading:
+    """How to spread, if at all."""
+
+    dask: str | None
+    workers: int | None
+    chunk_bytes: int
+    waves: int
+    tls_ca_file: str | None
+    tls_cert: str | None
+    tls_key: str | None
+
+    @property
+    def asked(self) -> bool:
+        """Whether several workers are wanted."""
+        return self.dask is not None or self.workers is not None
+
+    @property
+    def local(self) -> int | None:
+        """How many processes of this machine."""
+        if self.dask is not None and self.dask.startswith("local:"):
+            number = self.dask.removeprefix("local:")
+            if not number.isdigit() or int(number) < 1:
+                raise click.UsageError(f"--dask local:N expects a positive number, got {self.dask!r}")
+            return int(number)
+        return self.workers
+
+    @property
+    def tls(self) -> dict[str, str]:
+        """The TLS files that were given."""
+        given = {"tls_ca_file": self.tls_ca_file, "tls_cert": self.tls_cert, "tls_key": self.tls_key}
+        return {name: file for name, file in given.items() if file is not None}
+
+
+def options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options for several workers; the command gets them as `spreading`."""
+    return terminal.gathering(function, "spreading", _OPTIONS, lambda given: Spreading(**given), "Several machines")
+
+
+def train(
+    spreading: Spreading,
+    paths: tuple[str, ...],
+    output: str | None,
+    require_risk: float | None,
+    show_code: bool,
+    options: dict[str, Any],
+    reading: dict[str, Any],
+    say: terminal.Say,
+) -> None:
+    """Learn on the workers; print the certificate, write the model."""
+    _check(spreading, reading, output)
+    asked = reader.said(reading) | ({"on_error": "skip"} if reading["on_error"] == "skip" else {})
+    asked.pop("threads", None)
+    if show_code:
+        click.echo(code(spreading, paths, output, options, asked))
+        return
+    _refuse(options)
+    begin = time.perf_counter()
+    inputs = _cut(paths, spreading.chunk_bytes, asked)
+    for note in inputs.notes:
+        say.aside(note)
+    with _connected(spreading) as client:
+        workers = len(client.nthreads())
+        say.aside(f"{len(inputs.chunks)} chunks of {inputs.format}, {workers} worker{'s' * (workers != 1)}")
+        merged = _learn(inputs, client, spreading.waves, options, say)
+    reader.check_bad(merged, reading["max_bad"])
+    certificate = merged.certificate()
+    if output is not None:
+        model = merged.model()
+        read: Any = SimpleNamespace(format=inputs.format, columns=merged.columns)
+        model.about["reading"] = reader.remember(reading, read)
+        model.about["data"] = [{"size": known.size, "ends": known.ends} for known in inputs.identity]
+        model.save(output)
+    seconds = time.perf_counter() - begin
+    outcome = merged.outcome
+    result = {
+        "command": "train",
+        "rows": merged.rows,
+        "rounds": merged.rounds,
+        "mistakes": merged.mistakes,
+        "bytes": inputs.bytes,
+        "risk": None if certificate.withheld else certificate.risk,
+        "features": merged.width,
+        "classes": list(merged.classes),
+        "learner": repr(merged.learner),
+        "stopped": False,
+        "skipped": merged.skipped,
+        "certificate": certificate.as_dict(),
+        "output": output,
+        "workers": workers,
+        **outcome._asdict(),
+    }
+    say.result(result, lambda: _summary(result, certificate))
+    rate = (inputs.bytes or 0) / 1e6 / seconds
+    say.aside(f"{seconds:.2f} s, {rate:.0f} MB/s, {merged.rows / seconds:,.0f} rows/s on {workers} workers")
+    if require_risk is not None and not certificate.risk <= require_risk:
+        say.aside(f"--require-risk {require_risk} is not met")
+        raise SystemExit(5)
+
+
+def _summary(result: dict[str, Any], certificate: Any) -> str:
+    classes = ", ".join(reader.label_text(label) for label in result["classes"])
+    waves = f" in {result['waves']} waves, the model counts from wave {result['begin']} on" * (result["waves"] > 1)
+    again, lost = result["again"], result["lost"]
+    lines = [
+        f"{result['rows']:,} rows, {result['features']:,} features, labels {classes}",
+        f"{result['learner']}: {result['mistakes']:,} mistakes in {result['rounds']:,} rounds",
+        f"{result['chunks']:,} chunks{waves}; {again:,} run again, {lost:,} worker{'s' * (lost != 1)} lost",
+        str(certificate),
+    ]
+    if result["output"]:
+        lines.append(f"wrote {result['output']}")
+    return "\n".join(lines)
+
+
+def _check(spreading: Spreading, reading: dict[str, Any], output: str | None) -> None:
+    if spreading.dask is not None and spreading.workers is not None:
+        raise click.UsageError("--dask and --workers: give one of them")
+    if output == "-":
+        raise click.UsageError("--output - is not supported: a model is a file")
+    if reading["on_error"] not in ("stop", "skip"):
+        raise click.UsageError("--on-error quarantine=FILE works in one process; with several workers use skip or stop")
+    if spreading.tls and spreading.local is not None:
+        raise click.UsageError("--tls-…: workers of this machine listen on the loopback interface only, without TLS")
+
+
+def _refuse(options: dict[str, Any]) -> None:
+    """What several machines cannot give, before any of them is started."""
+    from onepass.errors import ConversionError
+    from onepass.scale.tasks import refuse
+
+    run = learner.make(options)
+    try:
+        refuse(run.conversion, run.cutoffs, options)
+    except ConversionError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _cut(paths: tuple[str, ...], chunk_bytes: int, asked: dict[str, Any]) -> Any:
+    from onepass.errors import DataError
+    from onepass.scale import cut
+
+    if "-" in paths:
+        raise click.UsageError("stdin cannot be spread over workers: save it first")
+    try:
+        return cut(list(paths), chunk_bytes=chunk_bytes, **asked)
+    except (TypeError, ValueError, OSError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise click.UsageError(str(error)) from None
+
+
+@contextmanager
+def _connected(spreading: Spreading) -> Iterator[Any]:
+    from onepass.scale import connect, local_workers
+
+    if spreading.local is not None:
+        with local_workers(spreading.local) as client:
+            yield client
+        return
+    assert spreading.dask is not None
+    if spreading.tls and spreading.dask.startswith("tcp://"):
+        raise click.UsageError(f"--tls-…: {spreading.dask} is not encrypted; the address must start with tls://")
+    with connect(spreading.dask, **spreading.tls) as client:
+        yield client
+
+
+def _learn(inputs: Any, client: Any, waves: int, options: dict[str, Any], say: terminal.Say) -> Any:
+    from onepass.errors import DataError
+    from onepass.scale import Progress, learn
+
+    latest: Progress | None = None
+    try:
+        with terminal.bar(inputs.bytes, say) as tick:
+
+            def watch(progress: Progress) -> None:
+                nonlocal latest
+                latest = progress
+                tick(progress.bytes, lambda: _note(progress), lambda: _facts(progress))
+
+            return learn(inputs, client, waves=waves, watch=watch, **options)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise click.UsageError(str(error)) from None
+    except KeyboardInterrupt:
+        if latest is not None:
+            say.aside(f"interrupted after {latest.done} of {latest.chunks} chunks; no model was written. So far:")
+            say.aside(str(latest.certificate() or "no complete first chunk, no certificate"))
+        raise
+
+
+def _note(progress: Any) -> str:
+    """The right end of the bar: the certificate speaks of the longest complete prefix of the chunks."""
+    certificate = progress.certificate()
+    risk = "risk ≤ ?" if certificate is None else _risk(certificate)
+    again = f"  {progress.again} again" * (progress.again > 0)
+    chunks = f"{progress.done}/{progress.chunks} chunks"
+    return f"{chunks}  {progress.rows:,} rows  {progress.mistakes:,} mistakes  {risk}{again}"
+
+
+def _risk(certificate: Any) -> str:
+    return "no certificate" if certificate.withheld else f"risk ≤ {certificate.risk:.3f}"
+
+
+def _facts(progress: Any) -> dict[str, Any]:
+    certificate = progress.certificate()
+    return {
+        "done": progress.done,
+        "chunks": progress.chunks,
+        "wave": progress.wave,
+        "rows": progress.rows,
+        "mistakes": progress.mistakes,
+        "bytes": progress.bytes,
+        "again": progress.again,
+        "risk": None if certificate is None or certificate.withheld else certificate.risk,
+    }
+
+
+def code(
+    spreading: Spreading, paths: tuple[str, ...], output: str | None, options: dict[str, Any], reading: dict[str, Any]
+) -> str:
+    """The Python that does the same."""
+    import inspect
+
+    from onepass.passes import Pass
+
+    defaults = {name: p.default for name, p in inspect.signature(Pass).parameters.items()} | {"learner": None}
+    given = "".join(f", {name}={value!r}" for name, value in options.items() if value != defaults[name])
+    read = "".join(f", {name}={value!r}" for name, value in reading.items())
+    tls = "".join(f", {name}={file!r}" for name, file in spreading.tls.items())
+    where = f"local_workers({spreading.local})" if spreading.local else f"connect({spreading.dask!r}{tls})"
+    lines = [
+        f"from onepass.scale import {'local_workers' if spreading.local else 'connect'}, cut, learn",
+        "",
+        'if __name__ == "__main__":  # worker processes import this file',
+        f"    inputs = cut({list(paths)!r}, chunk_bytes={spreading.chunk_bytes}{read})",
+        f"    with {where} as client:",
+        f"        merged = learn(inputs, client, waves={spreading.waves}{given})",
+        "    print(merged.certificate())",
+    ]
+    if output:
+        lines.append(f"    merged.model().save({output!r})")
+    return "\n".join(lines)

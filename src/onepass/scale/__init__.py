@@ -1,0 +1,41 @@
+"""Several machines: the same model and the same certificate on Dask.
+
+A stream is cut into chunks before anything is read (constant numbers of bytes, or what a Dask collection is made of).
+The chunks in their order are one run with restarts: every hypothesis depends on earlier rows only, so one certificate
+covers all rounds as if one machine had read them.
+
+    inputs     what the chunks are                       chunks     how a worker reads one
+    summaries  what of a chunk travels, and merging it   tasks      the pure functions that workers run
+    crews      who runs tasks: Dask, or this process     clusters   connecting, local workers, versions
+    learning   the two steps and the waves               merged     what stands where a pass would
+    kmeans     k-means‖ and Lloyd by partial sums
+
+Only this room imports Dask.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOME = {
+    "Merged": "merged",
+    "Progress": "learning",
+    "connect": "clusters",
+    "cut": "inputs",
+    "fit": "fitting",
+    "kmeans": "kmeans",
+    "learn": "learning",
+    "local_workers": "clusters",
+}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'onepass.scale' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"onepass.scale.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

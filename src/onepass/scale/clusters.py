@@ -1,0 +1,84 @@
+"""Connecting: workers of this machine, or a scheduler somewhere, with TLS where it is asked for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from onepass.errors import ScaleError
+
+DEATHS = 3  # local workers that may die of one task before it is to blame: each takes seconds to come back
+
+
+@contextmanager
+def local_workers(count: int) -> Iterator[Any]:
+    """A Dask client with `count` worker processes of one thread each, that listen on the loopback interface only.
+
+    In a script, call it under `if __name__ == "__main__":`, since worker processes import the script.
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise ValueError(f"workers: a positive whole number expected, got {count!r}")
+    distributed = _distributed()
+    import dask
+
+    with dask.config.set({"distributed.scheduler.allowed-failures": DEATHS - 1}):
+        cluster = distributed.LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
+        )
+    try:
+        with distributed.Client(cluster, set_as_default=False) as client, _quiet():
+            yield client
+    finally:
+        cluster.close()
+
+
+@contextmanager
+def connect(
+    address: str,
+    *,
+    tls_ca_file: str | None = None,
+    tls_cert: str | None = None,
+    tls_key: str | None = None,
+    timeout: float = 30.0,
+) -> Iterator[Any]:
+    """A Dask client of the scheduler at this address. With TLS files the connection is encrypted both ways."""
+    distributed = _distributed()
+    given = {"tls_ca_file": tls_ca_file, "tls_client_cert": tls_cert, "tls_client_key": tls_key}
+    security = None
+    if any(given.values()):
+        if address.startswith("tcp://"):
+            raise ValueError(f"address: TLS files were given, but {address} is not encrypted: tls://… expected")
+        security = distributed.Security(require_encryption=True, **{k: v for k, v in given.items() if v is not None})
+    try:
+        client = distributed.Client(address, security=security, timeout=timeout, set_as_default=False)
+    except (OSError, TimeoutError, TypeError, ValueError, RuntimeError) as error:
+        raise ScaleError(f"no scheduler answers at {address} ({type(error).__name__}: {error})") from error
+    with client, _quiet():
+        yield client
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask's own reports of lost workers: what they come to is told at the end, or as an error."""
+    log = logging.getLogger("distributed")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError as error:
+        raise ScaleError("Dask is not installed: pip install 'onepass[dask]'") from error
+    return distributed

@@ -1,0 +1,61 @@
+"""A OnePassClassifier fitted on several machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onepass.scale.inputs import CHUNK_BYTES, cut
+from onepass.scale.learning import Watch, learn
+
+if TYPE_CHECKING:
+    from onepass.estimator import OnePassClassifier
+
+
+def fit(
+    classifier: OnePassClassifier,
+    data: Any,
+    y: Any = None,
+    *,
+    client: Any = None,
+    classes: Any = None,
+    target: str | None = None,
+    waves: int = 1,
+    chunk_bytes: int = CHUNK_BYTES,
+    watch: Watch | None = None,
+    **reading: Any,
+) -> OnePassClassifier:
+    """Fit the classifier on files, a Dask array, data frame or bag, or delayed chunks; see `cut` and `learn`.
+
+    Rows are taken in the order in which they lie: `shuffle` is for `fit` alone. Without a client the chunks run in this
+    process, to the same bits.
+
+    >>> import pathlib, tempfile
+    >>> from onepass import OnePassClassifier, scale
+    >>> from onepass.datasets import Newswire
+    >>> from onepass.io import dump_svmlight
+    >>> X, labels = Newswire().documents(0, 4000, categories=("CCAT", "GCAT"))
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "news.svm"
+    >>> dump_svmlight(file, X, np.where(labels == "CCAT", 1, -1))
+    >>> clf = scale.fit(OnePassClassifier(), file, chunk_bytes=1 << 21, waves=2)
+    >>> clf.certificate_.rounds, clf.certificate_.informative
+    (4000, True)
+    """
+    options = {
+        name: value
+        for name, value in classifier.get_params(deep=False).items()
+        if name not in ("shuffle", "random_state", "pickle_rows")
+    }
+    listed = None if classes is None else np.unique(classes).tolist()
+    inputs = cut(data, y, target=target, chunk_bytes=chunk_bytes, **reading)
+    merged = learn(inputs, client, waves=waves, watch=watch, classes=listed, **options)
+    classifier._pass, classifier._kept = merged, {}  # type: ignore[assignment]
+    classifier.classes_ = np.array(merged.classes)
+    classifier.n_features_in_ = merged.width
+    names = inputs.names or merged.columns
+    if names is not None and len(names) == merged.width:
+        classifier.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(classifier, "feature_names_in_"):
+        del classifier.feature_names_in_
+    return classifier

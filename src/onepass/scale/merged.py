@@ -1,0 +1,120 @@
+"""What several machines leave behind: it stands where a pass would, and holds one conversion's model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from onepass.certificates import Certificate, certify
+from onepass.errors import ConversionError
+from onepass.labels import Label
+from onepass.models import LinearModel
+from onepass.passes import Pass
+from onepass.rows import Floats
+from onepass.scale.summaries import Summary
+from onepass.trace import Trace
+
+if TYPE_CHECKING:
+    from onepass.scale.tasks import Job
+
+
+class Outcome(NamedTuple):
+    """How the run went."""
+
+    chunks: int
+    waves: int
+    begin: int  # the first wave that counts, from 1
+    cutoffs: tuple[int, ...]  # of each wave
+    again: int  # chunks begun once more, after a worker was lost
+    lost: int  # workers lost
+
+
+class Merged:
+    """One model and one certificate for all chunks: `model`, `certificate` and `trace` as a pass has them."""
+
+    stopped = False
+    notes: tuple[str, ...] = ()
+
+    def __init__(
+        self, trace: Trace, weights: Floats, chosen: Pass, job: Job, summary: Summary, outcome: Outcome
+    ) -> None:
+        self.learner, self.conversion, self.outcome = chosen.learner, chosen.conversion, outcome
+        self.rows, self.rounds, self.skipped = summary.rows, summary.rounds, summary.skipped
+        self.columns = summary.columns
+        self._trace, self._weights = trace, weights
+        self._asked = {"delta": chosen.delta, "bound": chosen.bound, "loss": chosen.loss}
+        self._options = {
+            name: getattr(chosen, name) for name in ("radius", "horizon", "fit_intercept", "cutoffs", "seed")
+        }
+        self._radius = job.radius if job.options["radius"] == "auto" else chosen.scaled_onto
+        self.classes: tuple[Label, ...] = tuple(job.options["classes"])
+
+    @property
+    def width(self) -> int:
+        """Features met."""
+        return len(self._weights) - 1
+
+    @property
+    def mistakes(self) -> int:
+        """Mistakes made on the way, in all chunks."""
+        return self._trace.mistakes
+
+    def certificate(
+        self,
+        conversion: str | None = None,
+        *,
+        delta: float | None = None,
+        bound: str | None = None,
+        loss: str | None = None,
+    ) -> Certificate:
+        """The certificate, as declared unless told otherwise. It covers the rounds of all chunks."""
+        given = {"delta": delta, "bound": bound, "loss": loss}
+        asked = self._asked | {name: value for name, value in given.items() if value is not None}
+        self._offered(conversion or self.conversion)
+        return certify(self._trace, conversion or self.conversion, **asked)  # type: ignore[arg-type]
+
+    def model(self, conversion: str | None = None, *, how: str = "combine") -> LinearModel:
+        """The model of the conversion that was asked for before the first row."""
+        if how != "combine":
+            raise ConversionError("vote: the hypotheses were left on the workers; use how='combine'")
+        self._offered(conversion or self.conversion)
+        if conversion not in (None, self.conversion):
+            raise ConversionError(
+                f"{conversion}: the workers sent the vectors of {self.conversion}; run again with "
+                f"conversion={conversion!r}"
+            )
+        if not self.rounds:
+            raise ConversionError("no row has been learned yet")
+        return LinearModel(self._weights, self.classes, self._trace.terms.bias, self._radius, self._about())
+
+    def _offered(self, conversion: str) -> None:
+        from onepass.scale.tasks import refuse
+
+        refuse(conversion, "grid", {})
+
+    def _about(self) -> dict[str, Any]:
+        told = {"rows": self.rows, "rounds": self.rounds, "updates": self._trace.updates, "mistakes": self.mistakes}
+        scale = {"chunks": self.outcome.chunks, "waves": self.outcome.waves}
+        return {
+            "learner": repr(self.learner),
+            "options": self._options,
+            **told,
+            "scale": scale,
+            "certificate": self.certificate().as_dict(),
+        }
+
+    def trace(self) -> Trace:
+        """The merged tally of all chunks. The hypotheses themselves stayed on the workers."""
+        return self._trace
+
+    def feed(self, X: Any, y: Any) -> None:
+        """Refused: a merged model has no state to learn on from."""
+        raise ConversionError("a model merged from several machines cannot learn on: fit again with all chunks")
+
+    def feed_one(self, X: Any, y: Any) -> bool:
+        """Refused, as `feed`."""
+        self.feed(X, y)
+        return False
+
+    def without_rows(self) -> Merged:
+        """Itself: it holds no rows."""
+        return self

@@ -1,0 +1,315 @@
+"""What of a chunk travels: counts and loss sums on the cutoff grid, and which chunks they cover.
+
+Summaries of neighbours merge into one; the order of additions is a fixed tree over the chunks' numbers, so the bits do
+not depend on who finished first. A chunk that comes twice is refused, one that is missing is named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from onepass.alarms import LEVEL, Order
+from onepass.errors import ScaleError
+from onepass.rows import Array, Ints
+from onepass.trace import Counted, Survivor, Terms, Trace
+from onepass.trace.grid import floor_index
+from onepass.trace.tally import BETS, Tally, charge, empty_tally
+
+T = TypeVar("T")
+FAN = 8  # vectors added by one task of the tree
+
+
+class Sequel(NamedTuple):
+    """Labels of consecutive rows, as far as the order alarm asks: how often each followed each, first and last."""
+
+    pairs: Ints
+    seen: Ints
+    first: int  # −1: no row
+    last: int
+
+
+class Summary(NamedTuple):
+    """One chunk, or several that follow each other."""
+
+    first_chunk: int
+    last_chunk: int
+    terms: Terms
+    rows: int
+    rounds: int
+    updates: int
+    width: int
+    dense: int | None  # features of dense rows, which must agree
+    columns: tuple[str, ...] | None  # names of the feature columns, likewise
+    bits: int  # significant bits of the cutoffs on offer
+    tally: Tally  # up to the last bin in use; the hypothesis still in use has entered it, without a loss
+    opening: Survivor  # the first hypothesis, for H_0's extra round
+    longest: Survivor
+    labels: Sequel
+    skipped: int = 0
+    void: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """A hash of all numbers in it: the same rows give the same, wherever and however often they are read."""
+        told = hashlib.sha256(repr((self[:3], self[3:10], self.opening, self.longest, self.skipped)).encode())
+        for array in (*self.tally, self.labels.pairs, self.labels.seen):
+            told.update(np.ascontiguousarray(array).tobytes())
+        return told.hexdigest()
+
+
+def summarise(trace: Trace, chunk: int, order: Order, **told: object) -> Summary:
+    """What a chunk's trace says of its rounds, in a few kilobytes."""
+    tally = Tally._make(part.copy() for part in trace.tally)
+    if trace.alive:
+        group = floor_index(trace.alive - 1)
+        tally.runs[group] += 1
+        tally.rounds[group] += trace.alive
+    size = int(np.flatnonzero(tally.runs)[-1]) + 1 if tally.runs.any() else 1
+    tally = Tally._make(part[:size] for part in tally)
+    logs = tally.logs + np.log(tally.product) if trace.terms.loss_bound is not None else np.zeros((1, BETS.size))
+    return Summary(
+        first_chunk=chunk,
+        last_chunk=chunk,
+        terms=trace.terms,
+        rounds=trace.rounds,
+        updates=trace.updates,
+        width=len(trace.last) - 1,
+        bits=trace.bits,
+        tally=tally._replace(logs=logs, product=np.ones((1, BETS.size))),
+        opening=trace.first,
+        longest=trace.longest._replace(part=chunk),
+        labels=sequel(order),
+        void=trace.void,
+        assumed=trace.assumed,
+        **told,  # type: ignore[arg-type]
+    )
+
+
+def sequel(order: Order) -> Sequel:
+    """What the order alarm of one chunk has counted."""
+    if not order.place[0]:
+        return Sequel(order.pairs.copy(), order.seen.copy(), -1, -1)
+    first = int(np.argmax(order.seen - order.pairs.sum(axis=0)))  # followed by none: it stands where no pair ends
+    return Sequel(order.pairs.copy(), order.seen.copy(), first, int(order.place[1]))
+
+
+def merge(left: Summary, right: Summary) -> Summary:
+    """The summary of the chunks of `left` and, right after them, those of `right`."""
+    _adjoin(left, right)
+    longer = right.longest.survival > left.longest.survival
+    return Summary(
+        first_chunk=left.first_chunk,
+        last_chunk=right.last_chunk,
+        terms=left.terms,
+        rows=left.rows + right.rows,
+        rounds=left.rounds + right.rounds,
+        updates=left.updates + right.updates,
+        width=max(left.width, right.width),
+        dense=_agreed(left.dense, right.dense, right, "features"),
+        columns=_agreed(left.columns, right.columns, right, "columns"),
+        bits=min(left.bits, right.bits),
+        tally=added(left.tally, right.tally),
+        opening=left.opening if left.rounds else right.opening,
+        longest=right.longest if longer else left.longest,
+        labels=_followed(left.labels, right.labels),
+        skipped=left.skipped + right.skipped,
+        void=tuple(dict.fromkeys(left.void + right.void)),
+        assumed=tuple(dict.fromkeys(left.assumed + right.assumed)),
+    )
+
+
+def _adjoin(left: Summary, right: Summary) -> None:
+    after = left.last_chunk + 1
+    both = max(left.first_chunk, right.first_chunk)
+    if both <= min(left.last_chunk, right.last_chunk):
+        raise ScaleError(f"chunk {both} is there twice: its rows would be counted twice")
+    if right.first_chunk < after:
+        raise ScaleError(f"chunk {left.first_chunk} comes before chunk {right.first_chunk}: not the order agreed")
+    if right.first_chunk > after:
+        last = right.first_chunk - 1
+        missing = f"chunk {after} is" if last == after else f"chunks {after} to {last} are"
+        raise ScaleError(f"{missing} missing: no certificate for a stream with a gap")
+    if left.terms != right.terms:
+        raise ScaleError(f"chunk {right.first_chunk} was learned under other terms: {right.terms}, not {left.terms}")
+
+
+def _agreed(here: T | None, there: T | None, right: Summary, what: str) -> T | None:
+    if here is not None and there is not None and here != there:
+        raise ScaleError(f"chunk {right.first_chunk} has other {what} than those before it: {there}, not {here}")
+    return there if here is None else here
+
+
+def added(left: Tally, right: Tally) -> Tally:
+    """Two tallies, group by group; the shorter has nothing in the groups that it lacks."""
+
+    def total(a: Array, b: Array) -> Array:
+        if a.ndim == 2 and 1 in (len(a), len(b)) and (len(a) == 1) == (len(b) == 1):
+            return a + b
+        out = np.zeros((max(len(a), len(b)), *a.shape[1:]), dtype=a.dtype)
+        out[: len(a)] += a
+        out[: len(b)] += b
+        return out
+
+    sums = Tally._make(total(a, b) for a, b in zip(left, right, strict=True))
+    return sums._replace(product=np.ones((1, BETS.size)))
+
+
+def _followed(left: Sequel, right: Sequel) -> Sequel:
+    if left.first < 0 or right.first < 0:
+        return right if left.first < 0 else left
+    pairs = left.pairs + right.pairs
+    pairs[left.last, right.first] += 1
+    return Sequel(pairs, left.seen + right.seen, left.first, right.last)
+
+
+def order_evidence(labels: Sequel) -> float:
+    """ln of how much better a Markov chain predicts these labels than the best independent draws do: see alarms.
+
+    Krichevsky-Trofimov's probability of a sequence depends on its pair counts alone, so chunks need send no more.
+    """
+    n, classes = int(labels.seen.sum()), labels.seen.size
+    if n == 0:
+        return 0.0
+    half, rows = math.lgamma(0.5), labels.pairs.sum(axis=1)
+    chain = -math.log(classes)
+    for state in np.flatnonzero(rows):
+        chain += sum(math.lgamma(count + 0.5) - half for count in labels.pairs[state].tolist() if count)
+        chain -= math.lgamma(int(rows[state]) + 0.5 * classes) - math.lgamma(0.5 * classes)
+    best = sum(count * math.log(count / n) for count in labels.seen.tolist() if count)
+    return float(chain - best)
+
+
+def out_of_order(labels: Sequel) -> bool:
+    """Whether these labels come in an order that independent draws would not show."""
+    return bool(order_evidence(labels) > math.log(LEVEL))
+
+
+class Prefix:
+    """The longest complete prefix of the chunks, summaries merged in a binary tree that only their numbers decide."""
+
+    def __init__(self, first: int, count: int, before: Sequel | None = None) -> None:
+        self.first, self.count, self.done = first, count, 0
+        self.alarm: str | None = None
+        self._waiting: dict[int, Summary] = {}
+        self._levels: list[tuple[int, Summary]] = []  # (chunks, summary), each at least twice as large as the next
+        self._labels = before
+
+    def add(self, summary: Summary) -> None:
+        """Take the summary of one chunk, in any order."""
+        place = summary.first_chunk
+        if not self.first <= place < self.first + self.count:
+            raise ScaleError(f"chunk {place} is none of chunks {self.first} to {self.first + self.count - 1}")
+        if place in self._waiting or place < self.first + self.done:
+            raise ScaleError(f"chunk {place} is there twice: its rows would be counted twice")
+        self._waiting[place] = summary
+        while (following := self._waiting.pop(self.first + self.done, None)) is not None:
+            self._append(following)
+
+    def _append(self, summary: Summary) -> None:
+        self.done += 1
+        self._labels = summary.labels if self._labels is None else _followed(self._labels, summary.labels)
+        if self.alarm is None and out_of_order(self._labels):
+            self.alarm = (
+                "the labels come in an order that independent draws would not show (noticed at the end of chunk "
+                f"{summary.last_chunk}): sorted or clustered data? Shuffle the whole data set first"
+            )
+        size = 1
+        while self._levels and self._levels[-1][0] == size:
+            summary, size = merge(self._levels.pop()[1], summary), 2 * size
+        self._levels.append((size, summary))
+
+    @property
+    def labels(self) -> Sequel | None:
+        """Of all rows up to the prefix's end."""
+        return self._labels
+
+    def summary(self) -> Summary | None:
+        """Of the prefix; None while its first chunk is not there."""
+        if not self._levels:
+            return None
+        total = self._levels[0][1]
+        for _, following in self._levels[1:]:
+            total = merge(total, following)
+        return total if self.alarm is None else total._replace(void=(*total.void, self.alarm))
+
+    def whole(self) -> Summary:
+        """Of all chunks, or an error that names those that are missing."""
+        total = self.summary()
+        if self.done < self.count or total is None:
+            there = {*self._waiting, *range(self.first, self.first + self.done)}
+            missing = [p for p in range(self.first, self.first + self.count) if p not in there]
+            shown = ", ".join(map(str, missing[:10])) + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
+            raise ScaleError(f"chunk {shown} did not come back: no certificate for a stream with a gap")
+        return total
+
+
+def as_trace(summary: Summary, counted: Counted | None = None) -> Trace:
+    """The trace that certificates are made from: no vectors, no log."""
+    only = summary.first_chunk == summary.last_chunk == 0
+    return Trace(
+        terms=summary.terms,
+        rounds=summary.rounds,
+        updates=summary.updates,
+        last=np.zeros((1 + summary.width, summary.terms.outputs)),
+        alive=0,
+        tally=summary.tally,
+        first=summary.opening,
+        log=None,
+        columns=None,
+        void=summary.void,
+        assumed=summary.assumed,
+        pocket=summary.longest._replace(part=None) if only else summary.longest,
+        fineness=summary.bits,
+        counted=counted,
+    )
+
+
+def rounds_counted(summary: Summary, k: int, opening: bool) -> int:
+    """n = ΣB of the cutoff k; `opening`: whether these are the first chunks, with H_0's extra round."""
+    part = slice(floor_index(k), None)
+    lived = int(summary.tally.rounds[part].sum()) - k * int(summary.tally.runs[part].sum())
+    return lived + int(opening and k > 0)
+
+
+def count(summary: Summary, k: int, opening: bool) -> Counted:
+    """The rounds that the cutoff k counts, and their losses. Only the first wave's k was chosen from that wave."""
+    part = floor_index(k)
+    line = empty_tally(1)
+    for column, whole in zip(line[:-2], summary.tally[:-2], strict=True):
+        column[0] = whole[part:].sum(axis=0)
+    if summary.terms.loss_bound is not None:
+        line.logs[0] = summary.tally.logs[part:].sum(axis=0)
+    if opening and k > 0 and summary.opening.survival == 1 and summary.opening.margin is not None:
+        charge(line, 0, summary.opening.margin, summary.terms.loss_bound or 0.0)
+        line.logs[0] += np.log(line.product[0])
+        line.product[0] = 1.0
+    index = floor_index(k)
+    price = 1.0 / ((index + 1.0) * (index + 2.0)) if opening else 1.0
+    return Counted(k, rounds_counted(summary, k, opening), line, price)
+
+
+def together(parts: Sequence[Counted], choices: int) -> Counted:
+    """Rounds of several waves, from one that was chosen among so many. The first part tells what its own k costs."""
+    line = parts[0].tally
+    for part in parts[1:]:
+        line = added(line, part.tally)
+    return Counted(parts[0].k, sum(part.rounds for part in parts), line, parts[0].price / choices)
+
+
+def tree(items: Sequence[T], add: Callable[[list[T]], T]) -> T:
+    """All items added, FAN neighbours at a time: the order of additions depends on their number alone.
+
+    >>> tree(list("abcdefghijkl"), lambda group: "(" + "".join(group) + ")")
+    '((abcdefgh)(ijkl))'
+    """
+    level = list(items)
+    while len(level) > 1:
+        groups = [level[at : at + FAN] for at in range(0, len(level), FAN)]
+        level = [add(group) if len(group) > 1 else group[0] for group in groups]
+    return level[0]

@@ -1,0 +1,217 @@
+"""The functions that workers run. Each is pure: the same chunk gives the same bits on any worker, however often.
+
+A worker tells that it has begun a chunk (an event for whoever counts what was run again), and nothing else leaves it
+but its result.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onepass.conversions import longest
+from onepass.errors import ConversionError, DataError, LimitError, OnepassError, ScaleError
+from onepass.passes import AUTO_ROWS, Pass
+from onepass.rows import Dense, Floats, Ints, accept
+from onepass.scale.chunks import Chunk, Told
+from onepass.scale.summaries import Summary, summarise
+from onepass.scale.versions import must_match
+from onepass.trace import Trace, weigh
+
+TOPIC = "onepass"
+
+
+class Job(NamedTuple):
+    """What all chunks of a run have in common."""
+
+    name: str
+    options: dict[str, Any]  # of Pass
+    versions: dict[str, str]
+    radius: float | None = None  # what radius="auto" came to
+
+
+class Ran(NamedTuple):
+    """What a chunk leaves on its worker: the summary, which travels, and until they are fetched its log or vectors."""
+
+    summary: Summary
+    trace: Trace | None  # while the cutoff is not known
+    vector: Floats | None
+    last: Floats  # the last hypothesis, for the start of the next wave
+
+
+class Origin(NamedTuple):
+    """Where a wave starts: the average of the last wave's final hypotheses, and the rounds that each had seen."""
+
+    weights: Floats
+    elapsed: int
+
+
+class Start(NamedTuple):
+    """What must be known before the first round: the labels met in a chunk, and the radius that its first rows have."""
+
+    labels: tuple[Any, ...]
+    radius: float | None
+
+
+def start(job: Job, chunk: Chunk, data: Any, want_labels: bool) -> Start:
+    """Read on until two labels are met and, for radius="auto", enough rows; the rest is not read."""
+    must_match(job.versions)
+    labels: dict[Any, None] = {}
+    measure = Pass(radius="auto", order_alarm=False) if job.options["radius"] == "auto" and chunk.number == 0 else None
+    for rows, given in _checked(chunk, data, Told()):
+        labels |= dict.fromkeys(np.asarray(given).tolist())
+        if measure is not None:
+            measure.feed(rows, np.zeros(len(given)))
+        if (len(labels) > 1 or not want_labels) and (measure is None or measure.rows >= AUTO_ROWS):
+            break
+    if measure is not None and measure.scaled_onto is None:
+        raise DataError(
+            f"{chunk}: radius='auto' looks at the first {AUTO_ROWS:,} rows, and this chunk has {measure.rows:,}; "
+            "take larger chunks or give radius a number"
+        )
+    return Start(tuple(labels), None if measure is None else measure.scaled_onto)
+
+
+def run(job: Job, chunk: Chunk, data: Any, origin: Origin | None, rule: str | int) -> Ran:
+    """One pass over a chunk, from `origin`. The rule says what to leave: "log", "longest", or a cutoff's vector."""
+    must_match(job.versions)
+    _announce(job, chunk)
+    options = dict(job.options)
+    if options["radius"] == "auto" and chunk.number > 0:
+        options["radius"] = job.radius
+    told = Told()
+    if origin is not None:
+        options |= {"origin": origin.weights, "elapsed": origin.elapsed}
+    one = Pass(**options)
+    dense = None
+    for rows, labels in _checked(chunk, data, told):
+        ready = accept(rows)
+        dense = ready.values.shape[1] if isinstance(ready, Dense) else dense
+        try:
+            one.feed(rows, labels)
+        except LimitError as error:
+            raise LimitError(f"{chunk}: {error}") from None
+        except DataError as error:
+            raise _located(chunk, error) from None
+    if told.changed:
+        one.withhold(f"{chunk}: the file changed while it was read")
+    if told.truncated:
+        one.assume("a compressed stream ended early, and what was lost is no different")
+    trace = one.trace()
+    summary = summarise(
+        trace,
+        chunk.number,
+        one.order,
+        rows=one.rows,
+        dense=dense,
+        columns=told.columns,
+        skipped=told.skipped,
+    )
+    if rule == "log":
+        return Ran(summary, trace, None, trace.last)
+    vector = weigh(trace, longest(trace)) if rule == "longest" else _outlived(trace, int(rule), chunk)
+    return Ran(summary, None, vector, trace.last)
+
+
+def summary_of(ran: Ran) -> Summary:
+    """The part that travels."""
+    return ran.summary
+
+
+def vector_of(ran: Ran, k: int | None, digest: str, chunk: Chunk) -> Floats:
+    """Σ_j (n_j − k)₊·w_j of a chunk; of one that was run again, only if it gave what it gave before."""
+    _same(ran, digest, chunk)
+    if ran.vector is not None:
+        return ran.vector
+    assert ran.trace is not None
+    assert k is not None
+    return _outlived(ran.trace, k, chunk)
+
+
+def last_of(ran: Ran, digest: str, chunk: Chunk) -> Floats:
+    """The final hypothesis of a chunk, under the same condition."""
+    _same(ran, digest, chunk)
+    return ran.last
+
+
+def _same(ran: Ran, digest: str, chunk: Chunk) -> None:
+    if ran.summary.digest != digest:
+        raise ScaleError(f"{chunk}: read again it gave other rows: its data has changed, start the run again")
+
+
+def add(vectors: list[Floats]) -> Floats:
+    """The sum, from the left; shorter vectors have no weight on the features they lack."""
+    total = np.zeros_like(max(vectors, key=len))
+    for vector in vectors:
+        total[: len(vector)] += vector
+    return total
+
+
+def hold(value: Any) -> Any:
+    """The value itself: a task, so that a worker that is lost with it can be replaced."""
+    return value
+
+
+def _outlived(trace: Trace, k: int, chunk: Chunk) -> Floats:
+    """Σ_j (n_j − k)₊·w_j, not divided. H_0's extra round is no part of it: its w is 0."""
+    if trace.columns is not None and k not in trace.columns.survival:
+        raise LimitError(
+            f"{chunk}: its columns were coarsened to stay within max_trace_memory and have no cutoff {k}; raise it"
+        )
+    q: Ints = np.maximum(trace.survival - k, 0)
+    return weigh(trace, q)
+
+
+def _checked(chunk: Chunk, data: Any, told: Told) -> Any:
+    """The chunk's pieces; what is wrong with one names the chunk."""
+    pieces = chunk.read(data, told)
+    while True:
+        try:
+            piece = next(pieces, None)
+        except DataError as error:
+            raise _located(chunk, error) from None
+        except (OnepassError, MemoryError):
+            raise
+        except Exception as error:
+            raise ScaleError(f"{chunk}: {type(error).__name__}: {error}") from error
+        if piece is None:
+            return
+        if piece.labels is None:
+            raise DataError(f"{chunk}: no labels to learn from", remedy="--target names the label's column")
+        yield piece
+
+
+def _located(chunk: Chunk, error: DataError) -> DataError:
+    if error.path is not None:
+        return error
+    return DataError(f"{chunk}: {error}")
+
+
+def _announce(job: Job, chunk: Chunk) -> None:
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:  # this process itself is the crew
+        return
+    worker.log_event(TOPIC, {"job": job.name, "chunk": chunk.number})
+
+
+def refuse(conversion: str, cutoffs: str, options: dict[str, Any]) -> None:
+    """Say why, if this cannot be had from several machines."""
+    reasons = {
+        "last": "each chunk has a last hypothesis of its own, and none has seen all rows",
+        "suffix": "it needs the update rows of all chunks in one place, and they stay on the workers",
+        "penalised": "candidates frozen in one chunk are not watched on the rows of the others",
+        "validation": "candidates of one chunk are not judged on the rows kept out of the others",
+    }
+    if conversion in reasons:
+        raise ConversionError(f"{conversion}: {reasons[conversion]}. Choose cutoff, average or longest")
+    if cutoffs == "all":
+        raise ConversionError("cutoffs='all' needs the update rows of all chunks in one place: choose cutoffs='grid'")
+    if options.get("stop_at") is not None:
+        raise ConversionError("stop_at ends one pass; on several machines chunks run side by side: leave it out")
+    for name in ("penalised", "validation_fraction"):
+        if options.get(name):
+            raise ConversionError(f"{name}: candidates of one chunk are not watched in the others: leave it out")
