@@ -22,6 +22,7 @@ from onepass.alarms import Order, listen, next_look, order_reason, order_state
 from onepass.candidates import Watchlist
 from onepass.certificates import Certificate, certified_loss, certify, check
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
+from onepass.files import sha256
 from onepass.labels import Label, Labels
 from onepass.learners import Setting, has_own_rate, named, rate_table
 from onepass.learners.shifted import unshifted
@@ -743,7 +744,14 @@ class Pass:
         """What the pass was made with, in plain values: two passes with the same options can share a state."""
         plain = {name: getattr(self, name) for name in _OPTIONS}
         classes = list(self._labels.classes) if self._labels.declared else None
-        return {"learner": repr(self.learner), "classes": classes, **plain}
+        origin = None if self._origin is None else sha256(self._origin.tobytes())
+        return {
+            "learner": repr(self.learner),
+            "classes": classes,
+            "origin": origin,
+            "elapsed": self._elapsed,
+            **plain,
+        }
 
     def state(self, *, copied: bool = True) -> dict[str, Any]:
         """All that changes while rows are fed, as a copy that `restore` takes.
