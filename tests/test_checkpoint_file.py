@@ -232,6 +232,21 @@ def test_other_options_are_refused_by_name(kept):
         checkpoint.resume(kept, Pass("perceptron", radius=2.0))
 
 
+def test_a_pass_with_an_origin_goes_on_from_its_own_only(tmp_path):
+    def begun(value):
+        return Pass(n_features=5, origin=np.full((6, 1), value), elapsed=100)
+
+    whole, run, other = begun(0.5), begun(0.5), begun(0.5)
+    whole.feed(X, Y)
+    run.feed(X[:500], Y[:500])
+    checkpoint.save(tmp_path / "c", run)
+    checkpoint.resume(tmp_path / "c", other)
+    other.feed(X[500:], Y[500:])
+    assert other.model().weights.tobytes() == whole.model().weights.tobytes()
+    with pytest.raises(ResumeError, match=r"^origin: "):
+        checkpoint.resume(tmp_path / "c", begun(0.25))
+
+
 def test_another_version_is_refused_and_named(kept, monkeypatch):
     monkeypatch.setattr(checkpoint, "__version__", "7.8.9")
     with pytest.raises(ResumeError, match=r"written by onepass 0.*, this is 7\.8\.9"):

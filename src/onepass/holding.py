@@ -66,6 +66,7 @@ class Holding(Options):
         self._take_room(self._weights)
         self._state = first_state()
         self._log = empty_log()
+        self._lent = False  # whether a trace that was given away sees the log's arrays
         self._columns: Columns | None = None
         self._lazy = None if self.learner.keeps_rows else empty_lazy(self.n_features or 0)
         self._tally = empty_tally(BINS)
@@ -141,6 +142,8 @@ class Holding(Options):
         self._empty_log()
 
     def _empty_log(self) -> None:
+        if self._lent:  # a trace that somebody keeps sees these arrays
+            self._log, self._lent = empty_log(), False
         self._log.cursor[:] = 0
         self._tallied = 0
 

@@ -17,6 +17,7 @@ from onepass.alarms import Order, next_look, order_reason
 from onepass.certificates import Certificate, certified_loss, certify
 from onepass.errors import ConversionError, LimitError
 from onepass.feeding import AUTO_ROWS, Feeding
+from onepass.files import sha256
 from onepass.labels import Label
 from onepass.learners.shifted import unshifted
 from onepass.loop import SCALE
@@ -135,6 +136,7 @@ class Pass(Feeding):
     def trace(self) -> Trace:
         """What the pass has left behind so far: a value that later feeding does not change."""
         trace = self._trace()
+        self._lent = True
         tally = Tally._make(array.copy() for array in trace.tally)
         columns = trace.columns.copy() if trace.columns is not None else None
         return replace(trace, tally=tally, columns=columns)
@@ -262,7 +264,14 @@ class Pass(Feeding):
         """What the pass was made with, in plain values: two passes with the same options can share a state."""
         plain = {name: getattr(self, name) for name in OPTIONS}
         classes = list(self._labels.classes) if self._labels.declared else None
-        return {"learner": repr(self.learner), "classes": classes, **plain}
+        origin = None if self._origin is None else sha256(self._origin.tobytes())
+        return {
+            "learner": repr(self.learner),
+            "classes": classes,
+            "origin": origin,
+            "elapsed": self._elapsed,
+            **plain,
+        }
 
     def without_rows(self) -> Pass:
         """This pass with its update rows folded into columns, to be stored; with its rows, where columns have no room.
