@@ -147,7 +147,7 @@ def read_again(
     """A second pass: for each set of centres the sizes and inertias; the last set's labels are written as they come."""
     from onepass.cluster.gather import as_table
     from onepass.cluster.kmeans import assign
-    from onepass.cluster.points import as_points
+    from onepass.cluster.points import as_points, in_type
 
     counts = [Count(np.zeros(len(c), dtype=np.int64), np.zeros(len(c))) for c in several]
     rows = 0
@@ -156,8 +156,8 @@ def read_again(
             raise DataError("a file changed between the two readings", path=stream.paths[0], remedy="run it again")
         for chunk in stream:
             for centres, (sizes, inertias) in zip(several, counts, strict=True):
-                points = as_points(as_table(chunk.rows, centres.dtype, centres.shape[1]))
-                labels, distances = assign(points._replace(values=points.values.astype(centres.dtype)), centres)
+                points = in_type(as_points(as_table(chunk.rows, centres.dtype, centres.shape[1])), centres)
+                labels, distances = assign(points, centres, reading["threads"])
                 sizes += np.bincount(labels, minlength=len(centres))
                 inertias += np.bincount(labels, distances, len(centres))
             write(labels)

@@ -5,7 +5,7 @@ bounds     which rows need no look              outward    open rows, few column
 products   open rows, many columns or sparse    means      sums of the clusters
 kmeans     Lloyd's iteration                    seeding    where it starts
 quality    how far from optimal, at most        streams    mini-batches and coresets
-estimator  KMeans, for scikit-learn
+estimator  KMeans, for scikit-learn             gather     rows from a reader, kept or boiled down
 """
 
 from __future__ import annotations

@@ -158,11 +158,15 @@ class Drawing:
 
     def _row_at(self, target: float, ends: Floats) -> int:
         """The first row at which the running sum of w·D², taken block by block, exceeds the target."""
-        block = min(int(np.searchsorted(ends, target, side="right")), int(np.flatnonzero(self.sums)[-1]))
+        block = int(np.searchsorted(ends, target, side="right"))
+        if block == ends.size:  # only rounding leads past the end
+            block = int(np.flatnonzero(self.sums)[-1])
         part = slice(block * BLOCK, (block + 1) * BLOCK)
         inside = np.cumsum(self.weights[part] * self.closest[part])
         row = int(np.searchsorted(inside, target - (ends[block - 1] if block else 0.0), side="right"))
-        return block * BLOCK + min(row, int(np.flatnonzero(np.diff(inside, prepend=0.0))[-1]))
+        if row == inside.size:
+            row = int(np.flatnonzero(np.diff(inside, prepend=0.0))[-1])
+        return block * BLOCK + row
 
     def absorb(self, centres: Targets, count: int, new: Targets, row: Ints) -> None:
         """Lets rows that are nearer to this row than to any of the `count` centres so far change over to it."""
