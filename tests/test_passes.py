@@ -322,6 +322,22 @@ def test_traces_do_not_change_when_the_pass_goes_on():
         assert certify(trace).risk == risk
 
 
+def test_a_trace_with_its_rows_outlives_their_folding():
+    from onepass.conversions import average
+    from onepass.trace import combine
+
+    run = Pass(max_trace_memory=2_000)
+    run.feed(X[:30], Y[:30])
+    trace = run.trace()
+    before = combine(trace, average(trace))
+    for i in range(30, 120, 10):
+        run.feed(X[i : i + 10], Y[i : i + 10])
+    assert trace.log is not None
+    assert run.trace().log is None
+    assert trace.updates < run.trace().updates
+    np.testing.assert_array_equal(combine(trace, average(trace)), before)
+
+
 def test_votes_equal_the_majority_of_all_hypotheses():
     from test_theorems import every_hypothesis
 
