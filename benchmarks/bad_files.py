@@ -16,6 +16,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 GOOD = [f"{'+1' if i * 7 % 5 < 2 else '-1'} 1:{i % 7 - 3} 2:{i % 5}.5 9:1" for i in range(200)]
@@ -141,9 +142,10 @@ def short(text: str) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        import liblinear  # noqa: F401
-        import vowpalwabbit  # noqa: F401
-    except ImportError as missing:
-        sys.exit(f"this compares with other programs: pip install liblinear-official vowpalwabbit ({missing})")
-    main()
+    absent = [name for name in ("liblinear", "vowpalwabbit") if find_spec(name) is None]
+    if absent:
+        print(
+            f"without {' and '.join(absent)} there is nothing to compare: pip install liblinear-official vowpalwabbit"
+        )
+    else:
+        main()

@@ -160,11 +160,12 @@ def test_stdin_sleepers_and_plain_text(table):
     path, _, _ = table
     text = path.read_text().splitlines()
     text[1] = "1,,,0,1"
-    result = call("-", "--rule", "majority", "--top", "2", input="\n".join(text))
-    assert result.exit_code == 0
-    assert "Weighted majority: 4 experts, 200 rounds" in result.output
-    assert "by theorem" in result.output
-    assert sum(line.split()[:1] in (["a"], ["b"], ["c"], ["d"]) for line in result.output.splitlines()) == 2
+    program = [sys.executable, "-m", "onepass.cli", "experts", "-", "--rule", "majority", "--top", "2"]
+    result = subprocess.run(program, input="\n".join(text), capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "Weighted majority: 4 experts, 200 rounds" in result.stdout
+    assert "by theorem" in result.stdout
+    assert sum(line.split()[:1] in (["a"], ["b"], ["c"], ["d"]) for line in result.stdout.splitlines()) == 2
 
 
 def test_share_is_compared_with_the_best_sequence(table):

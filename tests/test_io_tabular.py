@@ -418,6 +418,14 @@ def test_a_column_name_that_is_not_text_is_damage(tmp_path, kind):
     fails("damaged or cut short", path)
 
 
+def test_a_table_without_columns_is_an_error_not_an_endless_one(tmp_path):
+    """Found by fuzzing: a batch of no columns that claims 2^60 rows."""
+    frame = FRAME.select(["a", "b"])
+    with ipc.new_file(tmp_path / "d.arrow", frame.schema) as out:
+        out.write_table(frame)
+    fails("no column to read", tmp_path / "d.arrow", labelled=False, ignore=["a", "b"])
+
+
 def test_a_footer_that_promises_too_few_rows_is_an_error(tmp_path):
     """Found by fuzzing: rows where none are promised."""
     path = tmp_path / "d.parquet"

@@ -30,6 +30,8 @@ END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 class _Table(Choices):
     def _plan(self, schema: Any, source: Source) -> Plan:
         plan = make_plan(self, list(schema.names), [_kind(field.type) for field in schema], source.path)
+        if not plan.used:  # a batch without columns may claim any number of rows: there would be no end
+            raise DataError("there is no column to read", path=source.path)
         for place in plan.used:
             kind = str(schema.field(place).type)
             if plan.kinds[place] == NUMBER and not kind.startswith(("int", "uint", "double", "float", "halffloat")):
