@@ -315,8 +315,10 @@ def test_a_scheduler_or_the_last_worker_that_is_gone_for_good(cluster, inputs, v
     def watch(progress):
         kill([scheduler.pid if victim == "scheduler" else worker.pid])
 
-    with connect(address, timeout=5.0) as client, pytest.raises(ScaleError, match=r"chunk \d.*data\.svm"):
-        learn(inputs, client, watch=watch, patience=2.0)
+    with connect(address, timeout=5.0) as client:
+        client.wait_for_workers(1, timeout=60)
+        with pytest.raises(ScaleError, match=r"chunk \d.*data\.svm"):
+            learn(inputs, client, watch=watch, patience=2.0)
 
 
 def test_importing_onepass_imports_no_dask():
