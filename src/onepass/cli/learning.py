@@ -120,6 +120,7 @@ class Feeding:
         self.begun = stream.consumed  # bytes of an earlier run
         self.interrupted = False
         self.status = 130  # exit code, if it was interrupted
+        self.learning = 0.0  # seconds
 
     @property
     def seconds(self) -> float:
@@ -158,7 +159,9 @@ def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say, kept: resum
             with terminal.bar(stream.total_bytes, say) as tick:
                 while not run.stopped and (chunk := next(stream, None)) is not None:
                     with attention.waiting():
+                        began = time.perf_counter()
                         _feed(run, *chunk)
+                        feeding.learning += time.perf_counter() - began
                         kept.fed(run, stream)
                     patience.cancel()
                     reader.check_bad(stream, max_bad)

@@ -151,6 +151,10 @@ def command(
     say.aside(
         f"{seconds:.2f} s, {rate:.0f} MB/s, {run.rows / seconds:,.0f} rows/s, {learner.peak_memory():.0f} MB at most"
     )
+    say.detail(
+        f"learning {feeding.learning:.2f} s, checkpoints {kept.spent:.2f} s, waiting for the reader, certificate and "
+        f"model {seconds - feeding.learning - kept.spent:.2f} s"
+    )
     if feeding.interrupted:
         raise SystemExit(feeding.status)
     _require(require_risk, None if certificate.withheld else certificate.risk, say)
