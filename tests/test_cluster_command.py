@@ -264,7 +264,7 @@ def test_progress_goes_to_stderr_or_is_json_lines(points):
 def test_the_command_explains_bad_files(points, tmp_path):
     cases = {
         "text.csv": ("a,b\n1,x\n2,y\n", "column 'b' holds text, not numbers"),
-        "hole.csv": ("a,b\n1,2\n3,\n", "line 3: column 'b' has no value"),
+        "hole.csv": ("a,b\n1,2\n3,\n", "line 3, col 3: column 'b' has no value"),
         "ragged.csv": ("1,2\n3\n", "expected 2 columns, got 1"),
         "empty.csv": ("", "no examples"),
         "inf.csv": ("a\n1\n2\ninf\n", "not a finite number"),

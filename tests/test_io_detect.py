@@ -77,7 +77,7 @@ def test_arguments_are_checked_by_name(file):
     for options, error, message in [
         ({"format": "svmlite"}, ValueError, "did you mean 'svmlight'"),
         ({"compression": "zip"}, ValueError, "compression must be one of"),
-        ({"threads": 0}, ValueError, "threads"),
+        ({"threads": -1}, ValueError, "threads"),
         ({"on_error": "ignore"}, ValueError, "on_error"),
         ({"zero_base": True}, TypeError, "did you mean 'zero_based'"),
         ({"block_size": 0}, ValueError, "block_size"),

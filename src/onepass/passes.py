@@ -61,6 +61,7 @@ class Pass(Feeding):
                         depends on earlier rows only, so that certificates hold all the same
     elapsed             rounds that went into the origin: a falling learning rate goes on from there
 
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 5))
     >>> run = Pass("perceptron")

@@ -107,9 +107,9 @@ def train(
     certificate = merged.certificate()
     if output is not None:
         model = merged.model()
-        read: Any = SimpleNamespace(format=inputs.format, columns=merged.columns)
+        read: Any = SimpleNamespace(format=inputs.format, columns=merged.columns, skipped=merged.skipped)
         model.about["reading"] = reader.remember(reading, read)
-        model.about["data"] = [{"size": known.size, "ends": known.ends} for known in inputs.identity]
+        model.about["data"] = [reader.identity(known) for known in inputs.identity]
         model.save(output)
     seconds = time.perf_counter() - begin
     outcome = merged.outcome

@@ -117,7 +117,9 @@ class Parquet(_Table):
             plan = self._plan(file.schema_arrow, source)
             names, done = [plan.names[place] for place in plan.used], 0
             groups = list(range(*(source.limits.span or (0, file.num_row_groups))))
-            total = sum(file.metadata.row_group(group).num_rows for group in groups)
+            total = file.metadata.num_rows
+            if source.limits.span is not None:
+                total = sum(file.metadata.row_group(group).num_rows for group in groups)
             rows = max(256, CELLS // max(1, len(names)))
             while groups and done + file.metadata.row_group(groups[0]).num_rows <= source.begin:
                 done += file.metadata.row_group(groups.pop(0)).num_rows
