@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from onepass.cli import terminal
-from onepass.cli.startup import lighten_numba
+from onepass.cli.startup import keep_memory, lighten_numba
 from onepass.errors import DataError
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ def opened(
     `resumed` says where to go on.
     """
     lighten_numba()
+    keep_memory()
     from onepass.io import open_stream
 
     kept: IO[bytes] | None = None
