@@ -175,7 +175,7 @@ def main() -> None:
     options.add_argument("--rcv1", type=Path, help="folder of the RCV1 sample")
     options.add_argument("--splits", type=int, default=6)
     given = options.parse_args()
-    documents = 24_000 if given.quick else 240_000
+    documents = 24_000 if given.quick else 720_000
     with tempfile.TemporaryDirectory() as folder:
         files = write_files(Path(folder), documents)
         size = sum(file.stat().st_size for file in files)

@@ -12,6 +12,10 @@ from onepass.errors import ScaleError
 DEATHS = 3  # local workers that may die of one task before it is to blame: each takes seconds to come back
 
 
+# Workers keep freed memory for the next block; Dask would have them give it back at once, to be zeroed again.
+MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(512 << 20), "MALLOC_MMAP_THRESHOLD_": str(32 << 20), "OMP_NUM_THREADS": "1"}
+
+
 @contextmanager
 def local_workers(count: int) -> Iterator[Any]:
     """A Dask client with `count` worker processes of one thread each, that listen on the loopback interface only.
@@ -23,7 +27,8 @@ def local_workers(count: int) -> Iterator[Any]:
     distributed = _distributed()
     import dask
 
-    with dask.config.set({"distributed.scheduler.allowed-failures": DEATHS - 1}):
+    settings = {"distributed.scheduler.allowed-failures": DEATHS - 1, "distributed.nanny.pre-spawn-environ": MEMORY}
+    with dask.config.set(settings):
         cluster = distributed.LocalCluster(
             n_workers=count,
             threads_per_worker=1,
