@@ -128,8 +128,8 @@ def command(
     else:
         if centres:
             clustering.write_centres(centres, found[0].centres, points.names)
-        if figure:
-            _draw(figure, job, found[0])
+        if figure and not _draw(figure, job, found[0]):
+            figure = None
         files = [str(path) for path in (labels, centres, figure, report) if path]
         _tell(job, found[0], counts[0], files)
     if files:
@@ -235,16 +235,17 @@ def _writable(path: Path | None, kinds: tuple[str, ...], force: bool) -> None:
         raise click.UsageError(f"{path} exists; --force overwrites it.")
 
 
-def _draw(path: Path, job: _Job, result: Any) -> None:
-    """The points, or the coreset that stands for them."""
+def _draw(path: Path, job: _Job, result: Any) -> bool:
+    """Draw the points, or the coreset that stands for them; false where there is nothing that can be drawn."""
     import scipy.sparse
 
     from onepass.report.cluster import draw_clusters
 
     if job.X is None or scipy.sparse.issparse(job.X):
         job.say.aside("--figure: sparse rows are not drawn")
-        return
+        return False
     draw_clusters(path, job.X, result.labels, result.centres, result.history, job.points.names)
+    return True
 
 
 def _tell_elbow(job: _Job, ks: range, found: list[Any], counts: list[clustering.Count], files: list[str]) -> None:
