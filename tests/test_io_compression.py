@@ -1,13 +1,16 @@
 """Compressed sources: every kind is read, and whatever is not whole is an error."""
 
 import gzip
+import sys
 import tracemalloc
+from pathlib import Path
 
 import numba
 import pytest
 
 import oracles_io as oracle
 from onepass.errors import DataError
+from onepass.io import open_stream
 from test_io import COMPRESS, TEXT, file_fixture, read  # noqa: F401  (pytest finds fixtures by name)
 
 
@@ -106,3 +109,19 @@ def test_a_bomb_is_stopped_and_memory_stays_flat(file, kind):  # 31
         read(path, max_expand=500, threads=1)
     assert tracemalloc.get_traced_memory()[1] < 120 << 20
     tracemalloc.stop()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_damaged_zst_streams_leave_no_memory_behind(tmp_path):
+    """Found by fuzzing: a megabyte for each."""
+    path = tmp_path / "d.svm.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfd\x00\x40" + b"\n" * 400)
+
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    before = resident()
+    for _ in range(200):
+        with pytest.raises(DataError), open_stream(path, format="svmlight") as stream:
+            list(stream)
+    assert resident() - before < 100 << 20

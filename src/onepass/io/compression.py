@@ -130,7 +130,7 @@ def _zstandard(raw: Readable, path: str) -> Iterator[bytes]:
     stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(raw, mode="r"), "zstd")
     while True:
         try:
-            piece = stream.read(PIECE)
+            piece = stream.read_buffer(PIECE).to_pybytes()  # read() loses its buffer where it fails
         except OSError as error:
             if isinstance(error, DataError):
                 raise
