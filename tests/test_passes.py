@@ -379,3 +379,9 @@ def test_models_refuse_wider_rows():
     np.testing.assert_array_equal(
         run.model().decision(csr(X[:, :3])), run.model().decision(np.column_stack([X[:, :3], np.zeros((120, 2))]))
     )
+
+
+def test_a_sparse_array_of_one_dimension_is_one_row():
+    run = Pass(n_features=5)
+    run.feed(scipy.sparse.csr_array(np.ones(5)), [1])
+    assert run.rows == 1

@@ -1,15 +1,12 @@
 """The report page: one file, whole, honest, the same bytes each time, and deaf to whatever is written in the data."""
 
 import base64
-import contextlib
 import copy
 import hashlib
 import html.parser
-import io
 import json
 import os
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 
@@ -17,7 +14,6 @@ import numpy as np
 import pytest
 
 from chromium import BROWSER, DRIVER, Browser
-from onepass.cli import main
 from onepass.errors import DataError
 from onepass.io import dump_svmlight
 from onepass.report import records
@@ -25,6 +21,7 @@ from onepass.report.fields import KINDS, WrongFieldError
 from onepass.report.page import Page, render
 from onepass.report.svg import drawing
 from strategies import dyadic
+from test_cli import onepass
 
 ROOT = Path(__file__).resolve().parent.parent
 X, Y = dyadic(5, 500, 4, noise=0.05)
@@ -50,20 +47,6 @@ def folder(tmp_path_factory):
     table = "\n".join(",".join(map(repr, row)) for row in points.tolist())
     (folder / "points.csv").write_text(f'"{EVIL}",b\n{table}\n')
     return folder
-
-
-def onepass(folder, *arguments, code=0):
-    out, err = (io.TextIOWrapper(io.BytesIO(), write_through=True) for _ in range(2))
-    here = os.getcwd()
-    os.chdir(folder)
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as end:
-            main([*map(str, arguments)])
-    finally:
-        os.chdir(here)
-    done = subprocess.CompletedProcess(arguments, end.value.code, *(s.buffer.getvalue().decode() for s in (out, err)))
-    assert done.returncode == code, (done.stdout, done.stderr)
-    return done
 
 
 class Reading(html.parser.HTMLParser):

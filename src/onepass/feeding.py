@@ -60,7 +60,7 @@ class Feeding(Holding):
                 if has_own_rate(self._rule):
                     done = self._elapsed + self.rounds
                     self._rates = rate_table(self._rule, done + 1, done + count(rows))
-                if not self._feed_unseen(rows, getattr(X, "shape", (0, 0))[1], labels, codes, spans):
+                if not self._feed_unseen(rows, getattr(X, "shape", (0,))[-1], labels, codes, spans):
                     self._feed(rows, labels, codes, spans)
             finally:
                 self._catch_up()
@@ -91,9 +91,8 @@ class Feeding(Holding):
 
     def _feed(self, rows: AnyRows, labels: Labels, codes: Ints, spans: Spans) -> None:
         """Learn rows after a look at all of them."""
-        width, canonical = survey(rows, self.n_features or self.max_features, self._helper)
+        width, canonical = survey(rows, self.n_features or self.max_features)
         before = self.state() if self._may_refuse(rows, width) else None
-        self._labels = labels
         self._widen(width)
         try:
             self._feed_blocks(rows, labels, codes, spans, canonical)

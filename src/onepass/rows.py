@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -351,16 +350,12 @@ def block(rows: AnyRows, first: int, last: int, canonical: bool = True) -> AnyRo
     return Rows(indptr - start, _writable(rows.indices[start:end], np.int32), _ready(rows.values[start:end]))
 
 
-def survey(rows: AnyRows, limit: int, helper: Executor | None = None) -> tuple[int, bool]:
+def survey(rows: AnyRows, limit: int) -> tuple[int, bool]:
     """(width, whether the rows are canonical), or a DataError that says where the content is bad.
 
-    `limit` is the number of features allowed; every index is checked against it before a kernel sees one. A helper
-    thread, if given, looks at every other block.
+    `limit` is the number of features allowed; every index is checked against it before a kernel sees one.
     """
-    ranges = list(blocks(rows))
-    later = [helper.submit(_survey, rows, limit, *span) for span in ranges[1::2]] if helper is not None else []
-    found = [_survey(rows, limit, *span) for span in (ranges[::2] if later else ranges)]
-    found += [look.result() for look in later]
+    found = [_survey(rows, limit, *span) for span in blocks(rows)]
     width = max((width for width, _ in found), default=rows.values.shape[1] if isinstance(rows, Dense) else 0)
     if width > limit:
         raise DataError(f"X: {width} features, but at most {limit} are allowed (max_features)")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from onepass import __version__
+from onepass.cli import terminal
 
 if TYPE_CHECKING:
     from onepass.history import History
@@ -29,13 +29,7 @@ def check(path: str | None, force: bool, name: str = "--report") -> None:
     missing = [module for module in ("jinja2", "matplotlib") if find_spec(module) is None]
     if missing:
         raise click.UsageError(f"{name} needs {' and '.join(missing)}: pip install 'onepass[report]'")
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-        raise click.UsageError(f"{name}: the folder {folder} is not there or cannot be written to")
-    if os.path.isdir(path):
-        raise click.UsageError(f"{name}: {path} is a folder")
-    if os.path.exists(path) and not force:
-        raise click.UsageError(f"{name}: {path} is there already; --force overwrites it")
+    terminal.check_place(name, path, force)
 
 
 def write(record: dict[str, Any], path: str | None) -> None:

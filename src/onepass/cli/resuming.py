@@ -73,7 +73,7 @@ def begin(keeping: dict[str, Any], paths: tuple[str, ...], force: bool, say: ter
         return kept
     from onepass.io import checkpoint
 
-    _check_place(path)
+    terminal.check_place("--checkpoint", path, force=True)  # what is there is looked at below
     try:
         click.get_current_context().with_resource(checkpoint.locked(path))
         there = [file for file in (path, checkpoint.previous(path)) if os.path.exists(file)]
@@ -99,15 +99,6 @@ def begin(keeping: dict[str, Any], paths: tuple[str, ...], force: bool, say: ter
     except OSError as error:
         raise click.UsageError(f"--checkpoint: {error.filename}: {error.strerror}") from None
     return kept
-
-
-def _check_place(path: str) -> None:
-    """Before the run, not after an hour."""
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-        raise click.UsageError(f"--checkpoint: the folder {folder} is not there or cannot be written to")
-    if os.path.isdir(path):
-        raise click.UsageError(f"--checkpoint: {path} is a folder")
 
 
 class Keeper:

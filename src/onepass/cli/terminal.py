@@ -91,6 +91,19 @@ def gathering(
     return wrapped  # type: ignore[no-any-return]
 
 
+def check_place(option: str, path: str | None, force: bool) -> None:
+    """Say before the run, not after an hour, why a file could not be written here."""
+    if path is None:
+        return
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+        raise click.UsageError(f"{option}: the folder {folder} is not there or cannot be written to")
+    if os.path.isdir(path):
+        raise click.UsageError(f"{option}: {path} is a folder")
+    if os.path.exists(path) and not force:
+        raise click.UsageError(f"{option}: {path} is there already; --force overwrites it")
+
+
 class Sectioned(click.Command):
     """A command whose many options are shown in sections."""
 

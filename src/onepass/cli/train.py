@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, cast
 
 import click
@@ -74,7 +73,7 @@ def command(
         raise click.UsageError("--conversion validation keeps rows out of the pass: add --validation-fraction 0.1")
     if spreading.asked:
         if not show_code:
-            _check_output(output, force)
+            terminal.check_place("--output", output, force)
         spread.train(spreading, paths, output, require_risk, show_code, learning | more, reading, say)
         return
     if show_code:
@@ -85,7 +84,7 @@ def command(
     from onepass.models import LinearModel
 
     kept = resuming.begin(keeping, paths, force, say)
-    _check_output(output, force or kept.wrote(output))
+    terminal.check_place("--output", output, force or kept.wrote(output))
     run = learner.make(learning, **more)
     kept.restore(run, reading)
     if kept.finished:
@@ -179,19 +178,6 @@ def _summary(result: dict[str, Any], certificate: Any) -> str:
     lines.append(str(certificate))
     lines += [f"wrote {result[name]}" for name in ("output", "report") if result[name]]
     return "\n".join(lines)
-
-
-def _check_output(output: str | None, force: bool) -> None:
-    """Before the run, not after an hour."""
-    if output is None:
-        return
-    folder = os.path.dirname(output) or "."
-    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-        raise click.UsageError(f"--output: the folder {folder} is not there or cannot be written to")
-    if os.path.isdir(output):
-        raise click.UsageError(f"--output: {output} is a folder")
-    if os.path.exists(output) and not force:
-        raise click.UsageError(f"--output: {output} is there already; --force overwrites it")
 
 
 def code(paths: tuple[str, ...], output: str | None, options: dict[str, Any], reading: dict[str, Any]) -> str:
