@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 import subprocess
 import time
@@ -63,8 +64,8 @@ class Browser:
     def _port(self) -> int:
         for _ in range(300):
             text = (self.folder / "driver.log").read_text(errors="replace")
-            if "on port " in text.rpartition("successfully")[2] or "started successfully on port " in text:
-                return int(text.rpartition("on port ")[2].split(".")[0].split()[0])
+            if found := re.search(r"started successfully on port (\d+)\b", text):  # before that it says "on port 0"
+                return int(found[1])
             time.sleep(0.1)
         raise TimeoutError("chromedriver does not start: " + text)
 
