@@ -17,6 +17,7 @@ from onepass.io import dump_svmlight, open_stream
 from onepass.io.lines import LineError, closed, parse_lines
 from onepass.io.numbers import _nearest
 from onepass.io.svmlight import Svmlight
+from onepass.io.vw import VowpalWabbit
 from onepass.rows import Rows
 
 FEW = settings(deadline=None, max_examples=150)
@@ -88,6 +89,37 @@ def test_every_number_is_read_to_the_bits_that_float_gives(texts):
     assert [struct.pack("d", value) for value in parsed.rows.values] == expected
     assert [struct.pack("d", value) for value in parsed.labels] == expected
     assert not parsed.bad
+
+
+SHAPES = [(n, point) for n in range(1, 27) for point in range(n + 2)]  # digits, and where the point stands, if at all
+FORMS = {"svmlight": (Svmlight(zero_based=True, max_features=2**30), ""), "vw": (VowpalWabbit(bits=28), "| ")}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("digits", ["12345678901234567890123456", "0" * 9 + "12345678901234567", "9" * 26])
+def test_numbers_of_every_length_with_the_point_at_every_place(digits, form):
+    """Words end in the middle of numbers, and numbers in the middle of words, in every way."""
+    texts = [digits[:n] if point > n else f"{digits[:point]}.{digits[point:n]}" for n, point in SHAPES]
+    form, bar = FORMS[form]
+    for index in (1, 1234567, 12345678):
+        for after in (" ", "\t", "", "\r", f" {index + 1}:1"):
+            parsed = read("\n".join(f"1 {bar}{index}:{text}{after}" for text in texts).encode(), form)
+            assert not parsed.bad
+            assert [row.get(index, 0.0) for _, row in rows_of(parsed)] == [float(text) for text in texts]
+
+
+ODD = ("", ".", "..", "1..2", "1.2.3", "-", "1-2", "1e", "1e5", ".12345678", "1/2", "./1", "12345678.", "1234567.8")
+ENDS = ("", " ", " 2:3", "#c", ":1", "é", "\x01", " .5:1")
+STARTS = ("1:", "12345678:", "1234567890:", "1:1 ", "  3:", "a:", ":", "12a4:", "1234567890123456789:", "1" * 30 + ":")
+
+
+@pytest.mark.parametrize("before", STARTS)
+def test_kernel_and_definition_agree_on_what_is_no_plain_number(before):
+    text = "\n".join(f"1 {before}{number}{after}" for number in ODD for after in ENDS).encode()
+    for form in (Svmlight(), Svmlight(bits=8), Svmlight(unsorted="sort", duplicates="sum", max_features=2**31)):
+        assert plain(read(text, form)) == plain(read(text, Definition(form)))
+    text = text.replace(b"\n1 ", b"\n1 | ")
+    assert plain(read(text, VowpalWabbit())) == plain(read(text, Definition(VowpalWabbit())))
 
 
 @pytest.mark.parametrize(

@@ -9,51 +9,96 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache, cached_property
 from typing import Any
 
 import numba
-from numba.extending import overload
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.core.runtime import rtsys
+from numba.extending import intrinsic, overload
 
 Function = Callable[..., Any]
-_noticed = False
 
 
 def jit(function: Function) -> Function:
     """The function, compiled at its first call (never at import)."""
-    try:
-        compiled = numba.njit(cache=True, nogil=True, fastmath=False)(function)
-    except RuntimeError:  # numba finds neither the package folder nor the home writable
-        global _noticed
-        if not _noticed:
-            print(
-                "onepass: no writable folder for compiled kernels; compiling in every process",
-                file=sys.stderr,
-            )
-            _noticed = True
-        return numba.njit(nogil=True, fastmath=False)(function)  # type: ignore[no-any-return]
-    _forgive(getattr(getattr(compiled, "_cache", None), "_cache_file", None))
+    compiled = numba.njit(nogil=True, fastmath=False)(function)
+    if compiled is not function:  # the JIT may be off
+        compiled._cache = _Cache(function)
     return compiled  # type: ignore[no-any-return]
 
 
-def _forgive(cache: Any) -> None:
-    """Let a damaged cache be an empty one: numba itself stumbles over a file that was cut short."""
-    if cache is None:  # the JIT is off
-        return
-    load_index, load_data = cache._load_index, cache._load_data
+def inlined(function: Function) -> Function:
+    """A function of plain numbers, compiled into each kernel that uses it with no call left, however long it is."""
+    return numba.njit(nogil=True, fastmath=False, forceinline=True)(function)  # type: ignore[no-any-return]
 
-    def index() -> Any:
+
+class _Cache:
+    """numba's cache of one function's compiled code, but it is looked for only when the function is called.
+
+    And it is ready at once: numba itself makes all its libraries known to the compiler before it loads what needs no
+    compiler, 0.2 s at the start of every program (0.4 s with SciPy). A damaged file is as good as none.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+
+    @cached_property
+    def _cache(self) -> Any:
         try:
-            return load_index()
+            found = FunctionCache(self._function)
+        except RuntimeError:  # numba finds neither the package folder nor the home writable
+            _notice()
+            return NullCache()
+        found._cache_file = _Files(
+            cache_path=found._cache_path,
+            filename_base=found._impl.filename_base,
+            source_stamp=found._impl.locator.get_source_stamp(),
+        )
+        return found
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder, if there is one."""
+        return self._cache.cache_path  # type: ignore[no-any-return]
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function for these types, or None."""
+        if isinstance(self._cache, NullCache):
+            return None
+        rtsys.initialize(target_context)  # what arrays inside kernels are allocated with
+        with self._cache._guard_against_spurious_io_errors():
+            return self._cache._load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled."""
+        self._cache.save_overload(sig, data)
+
+    def flush(self) -> None:
+        """Forget all of it."""
+        self._cache.flush()
+
+
+@cache
+def _notice() -> None:
+    print("onepass: no writable folder for compiled kernels; compiling in every process", file=sys.stderr)
+
+
+class _Files(IndexDataCacheFile):  # type: ignore[misc]
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
         except Exception:  # whatever unpickling junk may raise
             return {}
 
-    def data(name: str) -> Any:
+    def _load_data(self, name: str) -> Any:
         try:
-            return load_data(name)
+            return super()._load_data(name)
         except Exception as error:
             raise OSError(f"{name} is damaged") from error  # which numba takes as: not there
-
-    cache._load_index, cache._load_data = index, data
 
 
 def by_type(table: Mapping[type, Function]) -> Function:
@@ -71,3 +116,21 @@ def by_type(table: Mapping[type, Function]) -> Function:
         return table.get(getattr(first, "instance_class", type(None)))
 
     return chosen
+
+
+def trailing_zeros(word: Any) -> Any:
+    """How many zeros stand below the lowest one of a 64-bit word (64 if there is none): an instruction, compiled."""
+    return np.uint64((int(word) & -int(word)).bit_length() - 1 if word else 64)
+
+
+@intrinsic
+def _trailing_zeros(context, word):  # type: ignore[no-untyped-def]
+    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), False))
+
+    return types.uint64(types.uint64), code
+
+
+@overload(trailing_zeros)
+def _compiled_trailing_zeros(word):  # type: ignore[no-untyped-def]
+    return lambda word: _trailing_zeros(word)

@@ -112,11 +112,15 @@ def program(context: click.Context, version: bool, verbose: bool, config: str | 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: an error becomes one line and an exit code; --debug, wherever it stands, shows the traceback."""
+    from onepass.cli import startup
     from onepass.cli.terminal import exit_code
     from onepass.errors import OnepassError
 
     if sys.stderr is None:  # closed (2>&-): no file that is opened later must take its place
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end
+    program_itself = arguments is None
+    if program_itself:
+        startup.hasten()
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     try:
@@ -139,4 +143,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         click.echo(f"onepass: an error inside onepass: {type(error).__name__}: {error}", err=True)
         click.echo("The same command with --debug shows where; `onepass --version --verbose` belongs to it.", err=True)
         status = 1
+    if program_itself:
+        startup.finish()
     sys.exit(status if isinstance(status, int) else 0)

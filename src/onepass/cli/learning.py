@@ -14,7 +14,6 @@ import click
 
 from onepass.cli import reading as reader
 from onepass.cli import resuming, terminal
-from onepass.cli.startup import lighten_numba
 from onepass.errors import OnepassError
 
 if TYPE_CHECKING:
@@ -101,7 +100,6 @@ def _label(text: str) -> float | str:
 
 def make(learning: dict[str, Any], **more: Any) -> Pass:
     """The pass; wrong options become a usage error."""
-    lighten_numba()
     from onepass.errors import ConversionError
     from onepass.passes import Pass
 

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from onepass.cli import terminal
-from onepass.cli.startup import keep_memory, lighten_numba
+from onepass.cli.startup import keep_memory
 from onepass.errors import DataError
 
 if TYPE_CHECKING:
@@ -90,7 +90,6 @@ def opened(
     `own` are a model's own reading options: taken where none is given, and left out where the format has no such thing.
     `resumed` says where to go on.
     """
-    lighten_numba()
     keep_memory()
     from onepass.io import open_stream
 

@@ -9,7 +9,6 @@ import click
 from onepass.cli import learning as learner
 from onepass.cli import pages, resuming, spread, terminal
 from onepass.cli import reading as reader
-from onepass.cli.startup import lighten_numba
 from onepass.errors import printable
 
 
@@ -80,7 +79,6 @@ def command(
         click.echo(code(paths, output, learning | more, reader.said(reading)))
         return
     pages.check(report, force)
-    lighten_numba()
     from onepass.models import LinearModel
 
     kept = resuming.begin(keeping, paths, force, say)

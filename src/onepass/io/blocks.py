@@ -17,13 +17,14 @@ from onepass.errors import DataError
 from onepass.io.chunk import Bytes
 from onepass.io.lines import LineFormat, Parsed, closed, parse_lines
 from onepass.io.sources import BOM, Source
+from onepass.io.words import PAD
 from onepass.rows import Ints
 
 WINDOW = 1 << 14  # how far to look at once for the end of a line
 
 
 class Block(NamedTuple):
-    """Whole lines: text[:size] ends in a newline and stood at bytes start … stop of the file's text."""
+    """Whole lines: text[:size] ends in a newline and stood at bytes start … stop of the file; PAD bytes follow it."""
 
     text: Bytes
     size: int
@@ -87,18 +88,19 @@ def _lines_between(source: Source, first: int, start: int, stop: int) -> Block:
     early = start - (start > first)  # one byte more, to see whether a line starts right here
     room = WINDOW  # for the end of the last line
     while True:
-        text = np.empty(min(stop + room, size) - early + 1, np.uint8)
-        if source.raw.read_at(early, text[:-1]) < text.size - 1:
+        body = np.empty(min(stop + room, size) - early + 1 + PAD, np.uint8)
+        text = body[: -1 - PAD]
+        if source.raw.read_at(early, text) < text.size:
             raise DataError("the file became shorter while it was being read", path=source.path)
-        begin = 0 if early == start else _find_newline(text[:-1], 0, stop - early - 1) + 1
+        begin = 0 if early == start else _find_newline(text, 0, stop - early - 1) + 1
         if begin == 0 and early < start:
             return Block(text, 0, stop, stop)  # no line starts here
-        last = _find_newline(text[:-1], stop - early - 1, text.size - 1)
+        last = _find_newline(text, stop - early - 1, text.size)
         if last >= 0:
-            return Block(text[begin:], last + 1 - begin, early + begin, early + last + 1)
-        if early + text.size - 1 >= size:
-            text[-1] = 10  # the last line has no newline of its own
-            return Block(text[begin:], text.size - begin, early + begin, size)
+            return Block(body[begin:], last + 1 - begin, early + begin, early + last + 1)
+        if early + text.size >= size:
+            body[text.size] = 10  # the last line has no newline of its own
+            return Block(body[begin:], text.size + 1 - begin, early + begin, size)
         room *= 8
         check_line(stop + room - early - begin, source)
 

@@ -74,7 +74,8 @@ class Csv(Choices):
             head = head[: head.rfind(b"\n") + 1]
         rows = [row for _, row in itertools.islice(self._numbered(head.decode("utf-8", "replace")), SAMPLE)]
         start = 0
-        for end in record_ends(closed(head)[0], self.delimiter, self.quote).tolist():
+        text, size = closed(head)
+        for end in record_ends(text[:size], self.delimiter, self.quote).tolist():
             if head[start:end].strip(b"\r\n"):
                 try:
                     head[start:end].decode()  # names must be right; of other rows their own block will say

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from onepass._jit import jit
 from onepass.io.chunk import Bytes, Labels
+from onepass.io.words import PAD
 from onepass.rows import AnyRows, Floats, Ints, Rows
 
 
@@ -96,14 +97,13 @@ class LineFormat(Protocol):
 
 
 def closed(text: bytes) -> tuple[Bytes, int]:
-    """The text in a writable buffer that ends in a newline, and its size with that newline.
+    """The text in a buffer, closed by a newline and PAD bytes more, and its size with that newline.
 
     Every loop of a tokenizer stops at a newline, so none has to look for the end of the buffer.
     """
     size = len(text) + (not text.endswith(b"\n"))
-    buffer = np.empty(size, np.uint8)
+    buffer = np.full(size + PAD, 10, np.uint8)
     buffer[: len(text)] = np.frombuffer(text, np.uint8)
-    buffer[-1:] = 10
     return buffer, size if text else 0
 
 

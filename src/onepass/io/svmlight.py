@@ -30,9 +30,10 @@ from onepass.io.lines import (
     tidied,
     tidy,
 )
-from onepass.io.numbers import READ, number
+from onepass.io.numbers import READ, TENS, decimal, number, short_decimal
 from onepass.io.options import between, one_of
 from onepass.io.sources import Source
+from onepass.io.words import ZEROS, blank, joined, no_digits, place, right, three_words, whole, word
 
 QID, ZERO = 1, 2  # remarks: a qid was ignored; index 0 was met
 
@@ -131,17 +132,17 @@ class Svmlight:
             flags |= QID
             del words[0]
         indices, values = list[int](), list[float]()
-        for word in words:
-            index = self._index(word, indices[-1] if indices else -1)
+        for found in words:
+            index = self._index(found, indices[-1] if indices else -1)
             indices.append(index)
-            values.append(self._value(word))
+            values.append(self._value(found))
             flags |= ZERO * (index == 0 and self.zero_based)
-        joined = tidied(indices, values, int(self.rules.keep))
-        if joined is None:
+        tidy_row = tidied(indices, values, int(self.rules.keep))
+        if tidy_row is None:
             raise LineError("an index stands twice in the row", None, "--duplicates=sum or --duplicates=last")
-        if not all(map(math.isfinite, joined[1])):
+        if not all(map(math.isfinite, tidy_row[1])):
             raise LineError("the sum of a duplicate index is beyond the largest float")
-        return Example(label, *joined, flags)
+        return Example(label, *tidy_row, flags)
 
     def _label(self, word: re.Match[bytes]) -> float:
         text, column = word[0], word.start() + 1
@@ -226,14 +227,33 @@ def _line(rules: Any, text: Any, start: Any, table: Any, row: Any, first: Any) -
         p, in_order, previous = q, True, np.int64(-1)
         c = text[p]
         while c == 32 or c == 9:
+            while c == 32:  # features as most are: a short index, a short number; no function is called for them
+                here = word(text, p + one)
+                near, far = blank(here), blank(word(text, p + np.uint64(9)))
+                size = place(near) if near != np.uint64(0) else np.uint64(8) + place(far)
+                if size == np.uint64(16):
+                    break
+                digits = here ^ ZEROS
+                length = place(no_digits(digits))
+                q = p + one + length
+                index = joined(right(digits, length)) - np.uint64(rules.base)
+                feature = np.int64(index) & rules.mask
+                mantissa, after, good = short_decimal(word(text, q + one), size - length - one)
+                if length - one > np.uint64(6) or text[q] != 58 or index >= np.uint64(rules.limit):
+                    break
+                if feature <= previous or not good:
+                    break
+                table.indices[k] = feature
+                table.values[k] = np.float64(mantissa) / TENS[after]
+                p += size + one
+                k, previous, c = k + one, feature, text[p]
+            if c != 32 and c != 9:
+                break
             p += one
-            c = text[p]
-            q, index = p, np.uint64(0)
-            while 48 <= c <= 57:
-                index = index * np.uint64(10) + np.uint64(c - 48)
-                p += one
-                c = text[p]
-            if p == q:  # another space, the line's end, a comment, or a qid
+            index, length = whole(*three_words(text, p))
+            q = p + length
+            c = text[q]
+            if q == p:  # another space, the line's end, a comment, or a qid
                 if c == 113 and k == first and remarks == 0:
                     p = _after_qid(text, p)
                     if p == q:
@@ -241,24 +261,24 @@ def _line(rules: Any, text: Any, start: Any, table: Any, row: Any, first: Any) -
                     c = text[p]
                     remarks |= QID
                 continue
-            feature = np.int64(index) - rules.base
-            if c != 58 or p - q > np.uint64(18) or feature < 0 or feature >= rules.limit:
+            index -= np.uint64(rules.base)  # 0 becomes the largest
+            if c != 58 or length > np.uint64(18) or index >= np.uint64(rules.limit):
                 return refused
-            feature &= rules.mask
+            feature = np.int64(index) & rules.mask
             if feature <= previous:
                 if not rules.sort and (feature < previous or rules.keep == KEEP_NONE):
                     return refused
                 in_order = False
-            previous = feature
-            p += one
-            value, q, status = number(text, p)
-            if q == p or status != READ or not math.isfinite(value):
-                return refused
+            p = q + one
+            value, length = decimal(*three_words(text, p))
+            q = p + length
+            if length == np.uint64(0) or text[q] > 32:
+                value, q, status = number(text, p)
+                if q == p or status != READ or not math.isfinite(value):
+                    return refused
             table.indices[k] = feature
             table.values[k] = value
-            k += one
-            p = q
-            c = text[p]
+            p, k, previous, c = q, k + one, feature, text[q]
         if not in_order:
             end = tidy(table.indices, table.values, np.int64(first), np.int64(k), rules.keep)
             if end < 0:

@@ -20,9 +20,10 @@ from onepass.io.blocks import Work, works_of_lines
 from onepass.io.chunk import Bytes
 from onepass.io.hashing import hashed, murmur3
 from onepass.io.lines import KEEP_SUM, Example, LineError, State, Table, carriage_return, finite, tidied, tidy
-from onepass.io.numbers import READ, number
+from onepass.io.numbers import READ, decimal, number
 from onepass.io.options import between
 from onepass.io.sources import Source
+from onepass.io.words import three_words, whole
 
 NAME = re.compile(rb"[^ \t:|]*")
 VALUE = re.compile(rb"[^ \t|]+")
@@ -201,9 +202,13 @@ def _line(rules: Any, text: Any, start: Any, table: Any, row: Any, first: Any) -
                 p, index = _name_at(text, q, seed)
                 named = p > q
                 if text[p] == 58:
-                    value, after, status = number(text, p + one)
-                    if after == p + one or status != READ:
-                        return refused
+                    p += one
+                    value, length = decimal(*three_words(text, p))
+                    after = p + length
+                    if length == np.uint64(0) or text[after] > 32:
+                        value, after, status = number(text, p)
+                        if after == p or status != READ:
+                            return refused
                     p = after
                 elif not named:  # another space, a bar or the end
                     continue
@@ -254,14 +259,13 @@ def _head(rules: Any, text: Any, p: Any) -> Any:
 @jit
 def _name_at(text: Any, p: Any, seed: Any) -> Any:
     """(end, hash) of the name at p, `name_hash` in one walk where it is a number; the seed itself if there is none."""
-    start, whole = p, np.uint64(0)
-    c = text[p]
-    while 48 <= c <= 57:
-        whole = whole * np.uint64(10) + np.uint64(c - 48)
-        p += np.uint64(1)
-        c = text[p]
-    end = _after_name(text, p)
-    return end, whole + seed if end == p else murmur3(text, start, end, seed)
+    number, length = whole(*three_words(text, p))
+    after = p + length
+    while 48 <= text[after] <= 57:  # more than 24 digits
+        number = number * np.uint64(10) + np.uint64(text[after] - 48)
+        after += np.uint64(1)
+    end = _after_name(text, after)
+    return end, number + seed if end == after else murmur3(text, p, end, seed)
 
 
 @jit
