@@ -124,44 +124,49 @@ def check_line(length: int, source: Source) -> None:
 
 
 def _cut(source: Source, last_end: Callable[[bytes], int], finish: Callable[[], None] = lambda: None) -> Iterator[Load]:
-    """Blocks of about block_size bytes up to where `last_end` says that the last whole record ends.
+    """Blocks of about block_size bytes, up to the last place where `last_end` says that a record ends.
 
-    `finish` may object to how the text ends before the last block is handed out.
+    `finish` may object to how the text ends before the last block is handed out. The pieces of a block are put together
+    by whoever parses it.
     """
-    held, length = list[bytes](), 0  # `held` joins to text in which no record ends
-    start = source.begin or (len(BOM) if source.bom else 0)
-    fresh, size = list[bytes](), 0
+    step, start = source.limits.block_size, source.begin or (len(BOM) if source.bom else 0)
+    held, size = list[memoryview](), 0  # not handed out yet
+    whole, end = 0, 0  # records end in its first pieces, so many, at this byte of the last one
     for piece in source.rest():
-        for at in range(0, len(piece), source.limits.block_size):
-            fresh.append(piece[at : at + source.limits.block_size])
-            size += len(fresh[-1])
-            if size < source.limits.block_size:
+        for at in range(0, len(piece), step):
+            part = piece[at : at + step]
+            held.append(memoryview(part))
+            size += len(part)
+            if (found := last_end(part)) >= 0:
+                whole, end = len(held), found
+            if size < step:
                 continue
-            text = b"".join(fresh)
-            fresh, size = [], 0
-            end = last_end(text)
-            if end < 0:
-                held.append(text)
-                length += len(text)
-                check_line(length, source)
+            if not whole:
+                check_line(size, source)
                 continue
-            whole = b"".join([*held, text[:end]])
-            held, length = [text[end:]], len(text) - end
-            yield _loaded(source, whole, start)
-            start += len(whole)
-    text = b"".join(fresh)
-    end = last_end(text)
-    rest = b"".join([*held, text])
+            parts, held = _parted(held, whole, end)
+            yield _loaded(source, parts, start)
+            length = sum(map(len, parts))
+            start, size, whole = start + length, size - length, 0
     if source.truncated:  # a cut line may still read as a line, with another number in it
-        rest = rest[: len(rest) - len(text) + end] if end >= 0 else b""
+        held, _ = _parted(held, whole, end)
     else:
         finish()
-    if rest:
-        yield _loaded(source, rest, start)
+    if any(held):
+        yield _loaded(source, held, start)
 
 
-def _loaded(source: Source, text: bytes, start: int) -> Load:
-    return Load(source.raw.consumed, lambda: Block(*closed(text), start, start + len(text)))
+def _parted(held: list[memoryview], whole: int, end: int) -> tuple[list[memoryview], list[memoryview]]:
+    """The pieces before and after byte `end` of the last of the first `whole`."""
+    if not whole:
+        return [], held
+    last = held[whole - 1]
+    return [*held[: whole - 1], last[:end]], [last[end:], *held[whole:]]
+
+
+def _loaded(source: Source, parts: list[memoryview], start: int) -> Load:
+    stop = start + sum(map(len, parts))
+    return Load(source.raw.consumed, lambda: Block(*closed(*parts), start, stop))
 
 
 def _last_newline(text: bytes) -> int:

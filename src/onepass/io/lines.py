@@ -96,15 +96,19 @@ class LineFormat(Protocol):
         ...
 
 
-def closed(text: bytes) -> tuple[Bytes, int]:
+def closed(*parts: bytes | memoryview) -> tuple[Bytes, int]:
     """The text in a buffer, closed by a newline and PAD bytes more, and its size with that newline.
 
     Every loop of a tokenizer stops at a newline, so none has to look for the end of the buffer.
     """
-    size = len(text) + (not text.endswith(b"\n"))
-    buffer = np.full(size + PAD, 10, np.uint8)
-    buffer[: len(text)] = np.frombuffer(text, np.uint8)
-    return buffer, size if text else 0
+    size = sum(map(len, parts))
+    buffer = np.empty(size + 1 + PAD, np.uint8)
+    at = 0
+    for part in parts:
+        buffer[at : at + len(part)] = np.frombuffer(part, np.uint8)
+        at += len(part)
+    buffer[size:] = 10
+    return buffer, size + 1 if size and buffer[size - 1] != 10 else size
 
 
 def parse_lines(form: LineFormat, text: Bytes, size: int, skip: bool = False) -> Parsed:

@@ -171,7 +171,7 @@ class RawFile:
 class Limits(NamedTuple):
     """How much is read at a time, and what is too much."""
 
-    block_size: int = 1 << 20
+    block_size: int = 1 << 21
     max_line: int = 1 << 26
     max_expand: float = 1000.0
     allow_truncated: bool = False

@@ -135,7 +135,7 @@ class Stream:
         self._flags = self._quarantined = 0
         self._mark = _Mark()
         self._inline = threads == 0
-        workers = threads or min(8, cores() + 1)  # one more than cores: the caller, who learns, is often waiting
+        workers = threads or min(8, max(1, cores() - (not first.direct)))  # the reader's thread may have to decompress
         self._pool = ThreadPoolExecutor(workers, "onepass-parse")
         self._queue: queue.Queue[_Item] = queue.Queue(workers + 1)
         self._stop = threading.Event()
