@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from onepass._jit import jit
 from onepass.errors import DataError
 from onepass.rows import Array, Ints
 
@@ -43,6 +44,10 @@ class Labels:
 
     def encode(self, y: Any, rows: int) -> tuple[Labels, Ints]:
         """(labels as known after y, y as −1 and +1 for two classes, as 0, 1, … for several)."""
+        if len(self.classes) == 2 and not isinstance(self.classes[0], str) and _plain_floats(y, rows):
+            codes = np.empty(rows, np.int64)
+            if _signs(y, *map(float, self.classes), codes):  # what readers give: one look, no copies
+                return self, codes
         given = _labels(y, rows)
         labels = self if self.declared else self._met(given)
         _same_kind(labels.classes, given)
@@ -73,6 +78,22 @@ class Labels:
                 break
             classes.append(_plain(given[int(np.argmax(new))]))
         return Labels(tuple(classes))
+
+
+@jit
+def _signs(y, first, second, codes):  # type: ignore[no-untyped-def]
+    """Whether every label is one of the two, whose signs are then written down."""
+    known = True
+    for i in range(y.size):
+        codes[i] = 1 if y[i] == second else -1
+        known &= (y[i] == second) | (y[i] == first)
+    return known
+
+
+def _plain_floats(y: Any, rows: int) -> bool:
+    if not (type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (rows,)):
+        return False
+    return bool(y.flags.c_contiguous and y.flags.writeable)
 
 
 def _plain(label: Any) -> Any:

@@ -321,11 +321,8 @@ def blocks(rows: AnyRows) -> Iterator[tuple[int, int]]:
         step = max(1, BLOCK // max(1, rows.values.shape[1]))
         cuts = list(range(0, n, step))
     else:
-        goals = np.arange(int(rows.indptr[0]), int(rows.indptr[-1]), BLOCK)
-        cuts = np.unique(np.searchsorted(rows.indptr[:-1], goals)).tolist() if goals.size else [0]
-        cuts = [c for c in cuts if c < n]
-        if cuts[:1] != [0]:
-            cuts.insert(0, 0)
+        goals = np.arange(int(rows.indptr[0]) + BLOCK, int(rows.indptr[-1]), BLOCK)
+        cuts = sorted({0, *np.searchsorted(rows.indptr[:-1], goals).tolist()} - {n})
     yield from zip(cuts, [*cuts[1:], n], strict=True) if n else ()
 
 

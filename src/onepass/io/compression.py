@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from onepass.errors import DataError
 
 PIECE = 1 << 20  # decompressed at a time, whatever the ratio: memory stays flat
-READ = 1 << 17  # compressed, at a time
+READ = 1 << 20  # compressed, at a time
 GRACE = 1 << 24  # decompressed bytes before the ratio is looked at
 MEMORY = 1 << 28  # for xz's dictionary; xz -9 needs 65 MB
 

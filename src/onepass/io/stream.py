@@ -370,7 +370,8 @@ class Stream:
     def _meet(self, labels: Labels | None, origin: Origin) -> None:
         if labels is None or len(self.labels) > MANY:
             return
-        for label in np.unique(labels).tolist():
+        few = len(labels) <= 1 << 12  # then a set is faster, and it does not wait for other threads
+        for label in set(labels.tolist()) if few else np.unique(labels).tolist():
             if label == label:  # not nan, the label of an unlabelled example
                 self.labels.setdefault(label, origin)
 

@@ -238,7 +238,11 @@ def _line(rules: Any, text: Any, start: Any, table: Any, row: Any, first: Any) -
                 q = p + one + length
                 index = joined(right(digits, length)) - np.uint64(rules.base)
                 feature = np.int64(index) & rules.mask
-                mantissa, after, good = short_decimal(word(text, q + one), size - length - one)
+                if size - length == np.uint64(2):  # counts and yes or no: one digit
+                    mantissa, after = np.uint64(text[q + one]) ^ np.uint64(48), np.uint64(0)
+                    good = mantissa <= np.uint64(9)
+                else:
+                    mantissa, after, good = short_decimal(word(text, q + one), size - length - one)
                 if length - one > np.uint64(6) or text[q] != 58 or index >= np.uint64(rules.limit):
                     break
                 if feature <= previous or not good:
