@@ -137,7 +137,7 @@ class Stream:
         self._inline = threads == 0
         workers = threads or min(8, max(1, cores() - (not first.direct)))  # the reader's thread may have to decompress
         self._pool = ThreadPoolExecutor(workers, "onepass-parse")
-        self._queue: queue.Queue[_Item] = queue.Queue(workers + 1)
+        self._queue: queue.Queue[_Item] = queue.Queue(workers + 5)
         self._stop = threading.Event()
         self._opened = [first]
         first.note = self.note
