@@ -69,6 +69,17 @@ def test_interpreted_equals_compiled_equals_bounds_checked(tmp_path):
     assert compiled == python(RUN, NUMBA_BOUNDSCHECK="1", NUMBA_CACHE_DIR=str(tmp_path))
 
 
+def test_kernels_from_the_cache_need_no_compiler(tmp_path):
+    """numba makes the libraries known to its compiler only when something is compiled: they take longer to import."""
+    code = (
+        "import sys\n"
+        "from onepass.passes import Pass\n"
+        "run = Pass(); run.feed([[1.0], [2.0]], [0, 1]); print(run.rounds, 'numba.np.linalg' in sys.modules)"
+    )
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["2", "True"]
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["2", "False"]
+
+
 def test_without_a_writable_cache_it_runs_with_one_notice(tmp_path):
     code = (
         "import numba.core.caching as c\n"
