@@ -231,8 +231,24 @@ def number(text: Any, p: Any) -> Any:
 
 
 @inlined
+def short_feature(first: Any, second: Any) -> Any:
+    """(index, its length, bytes of the whole) of the `index:value` that two words begin with, up to a blank.
+
+    The length is 0 where no index stands, and the whole has 16 bytes where no blank is in sight.
+    """
+    near = blank(first)
+    size = place(near) if near != np.uint64(0) else np.uint64(8) + place(blank(second))
+    digits = first ^ ZEROS
+    length = place(no_digits(digits))
+    return joined(right(digits, length)), length, size
+
+
+@inlined
 def short_decimal(w: Any, size: Any) -> Any:
     """(mantissa, digits after the point, whether it is one) of a word's first bytes, so many: `digits [. digits]`."""
+    if size == np.uint64(1):  # counts and yes or no
+        digit = (w & np.uint64(0xFF)) ^ np.uint64(48)
+        return digit, np.uint64(0), digit <= np.uint64(9)
     inside = below_byte(size)
     point = lowest(equal(w, POINTS) & inside)
     with_point = np.uint64(point != np.uint64(0))

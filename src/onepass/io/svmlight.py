@@ -30,10 +30,10 @@ from onepass.io.lines import (
     tidied,
     tidy,
 )
-from onepass.io.numbers import READ, TENS, decimal, number, short_decimal
+from onepass.io.numbers import READ, TENS, decimal, number, short_decimal, short_feature
 from onepass.io.options import between, one_of
 from onepass.io.sources import Source
-from onepass.io.words import ZEROS, blank, joined, no_digits, place, right, three_words, whole, word
+from onepass.io.words import three_words, whole, word
 
 QID, ZERO = 1, 2  # remarks: a qid was ignored; index 0 was met
 
@@ -228,21 +228,13 @@ def _line(rules: Any, text: Any, start: Any, table: Any, row: Any, first: Any) -
         c = text[p]
         while c == 32 or c == 9:
             while c == 32:  # features as most are: a short index, a short number; no function is called for them
-                here = word(text, p + one)
-                near, far = blank(here), blank(word(text, p + np.uint64(9)))
-                size = place(near) if near != np.uint64(0) else np.uint64(8) + place(far)
+                index, length, size = short_feature(word(text, p + one), word(text, p + np.uint64(9)))
                 if size == np.uint64(16):
                     break
-                digits = here ^ ZEROS
-                length = place(no_digits(digits))
-                q = p + one + length
-                index = joined(right(digits, length)) - np.uint64(rules.base)
+                index -= np.uint64(rules.base)  # 0 becomes the largest
                 feature = np.int64(index) & rules.mask
-                if size - length == np.uint64(2):  # counts and yes or no: one digit
-                    mantissa, after = np.uint64(text[q + one]) ^ np.uint64(48), np.uint64(0)
-                    good = mantissa <= np.uint64(9)
-                else:
-                    mantissa, after, good = short_decimal(word(text, q + one), size - length - one)
+                q = p + one + length
+                mantissa, after, good = short_decimal(word(text, q + one), size - length - one)
                 if length - one > np.uint64(6) or text[q] != 58 or index >= np.uint64(rules.limit):
                     break
                 if feature <= previous or not good:
@@ -265,7 +257,7 @@ def _line(rules: Any, text: Any, start: Any, table: Any, row: Any, first: Any) -
                     c = text[p]
                     remarks |= QID
                 continue
-            index -= np.uint64(rules.base)  # 0 becomes the largest
+            index -= np.uint64(rules.base)
             if c != 58 or length > np.uint64(18) or index >= np.uint64(rules.limit):
                 return refused
             feature = np.int64(index) & rules.mask

@@ -20,10 +20,10 @@ from onepass.io.blocks import Work, works_of_lines
 from onepass.io.chunk import Bytes
 from onepass.io.hashing import hashed, murmur3
 from onepass.io.lines import KEEP_SUM, Example, LineError, State, Table, carriage_return, finite, tidied, tidy
-from onepass.io.numbers import READ, decimal, number
+from onepass.io.numbers import READ, TENS, decimal, number, short_decimal, short_feature
 from onepass.io.options import between
 from onepass.io.sources import Source
-from onepass.io.words import three_words, whole
+from onepass.io.words import three_words, whole, word
 
 NAME = re.compile(rb"[^ \t:|]*")
 VALUE = re.compile(rb"[^ \t|]+")
@@ -197,6 +197,25 @@ def _line(rules: Any, text: Any, start: Any, table: Any, row: Any, first: Any) -
                     return refused
                 weight, p = value, after
             while text[p] == 32 or text[p] == 9:
+                while text[p] == 32:  # features as most are: a short number, a short value; no function is called
+                    index, length, size = short_feature(word(text, p + one), word(text, p + np.uint64(9)))
+                    if size == np.uint64(16):
+                        break
+                    q = p + one + length
+                    mantissa, after, good = short_decimal(word(text, q + one), size - length - one)
+                    if length - one > np.uint64(6) or text[q] != 58 or not good:
+                        break
+                    value = np.float64(mantissa) / TENS[after] * weight
+                    if value == 0.0 or not math.isfinite(value):
+                        break
+                    feature = np.int64((index + seed) & rules.mask)
+                    if feature <= previous:
+                        in_order = False
+                    table.indices[k] = feature
+                    table.values[k] = value
+                    p, k, previous = p + one + size, k + one, feature
+                if text[p] != 32 and text[p] != 9:
+                    break
                 p += one
                 q, value = p, 1.0
                 p, index = _name_at(text, q, seed)
