@@ -326,7 +326,9 @@ def test_ten_kills_at_random_moments_each_resumed_bit_for_bit(tmp_path):
             [*program, *kept], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         moment = time.perf_counter() + took * rng.uniform(0.3, 1.0)
-        while time.perf_counter() < moment and not (number % 3 and (tmp_path / f"kept{number}").exists()):
+        while running.poll() is None and not (  # at a random moment, or at one after the first checkpoint
+            (tmp_path / f"kept{number}").exists() if number % 3 else time.perf_counter() > moment
+        ):
             time.sleep(0.002)
         time.sleep(0.1 * rng.random())
         running.kill()
