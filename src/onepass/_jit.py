@@ -1,8 +1,8 @@
 """The one compiler setting, and dispatch on the type of a rule.
 
-`jit` is the only decorator that compiles. fastmath stays off: it decides exact ties otherwise, hides NaN, and
-makes gathers slower. Compiled code is cached on disk; where no folder is writable it is compiled anew in each
-process, with one notice.
+`jit` compiles kernels, and `inlined` what is to disappear inside them. fastmath stays off: it decides exact ties
+otherwise, hides NaN, and makes gathers slower. Compiled code is cached on disk; where no folder is writable it is
+compiled anew in each process, with one notice.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from numba.core.runtime import rtsys
 from numba.extending import intrinsic, overload
 
 Function = Callable[..., Any]
+SETTING = {"nogil": True, "fastmath": False}
 
 
 def jit(function: Function) -> Function:
     """The function, compiled at its first call (never at import)."""
-    compiled = numba.njit(nogil=True, fastmath=False)(function)
+    compiled = numba.njit(**SETTING)(function)
     if compiled is not function:  # the JIT may be off
         compiled._cache = _Cache(function)
     return compiled  # type: ignore[no-any-return]
@@ -33,7 +34,7 @@ def jit(function: Function) -> Function:
 
 def inlined(function: Function) -> Function:
     """A function of plain numbers, compiled into each kernel that uses it with no call left, however long it is."""
-    return numba.njit(nogil=True, fastmath=False, forceinline=True)(function)  # type: ignore[no-any-return]
+    return numba.njit(**SETTING, forceinline=True)(function)  # type: ignore[no-any-return]
 
 
 class _Cache:
