@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse
@@ -11,7 +12,7 @@ import onepass.rows
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
 from onepass.feeding import AUTO_ROWS
 from onepass.passes import Pass
-from onepass.rows import Dense, Rows
+from onepass.rows import Dense, Rows, dots, scan
 from strategies import csr, cuts, dyadic
 from test_learners import same_state
 
@@ -102,6 +103,55 @@ def test_rows_checked_on_the_way_change_nothing_if_one_is_bad(monkeypatch, what,
     with pytest.raises(DataError, match="X: row"):
         run.feed(many, np.tile(Y, 9))
     assert same_state(before, run.state())
+
+
+UNFIT = {
+    "not a number": ("values", lambda at: np.nan),
+    "infinite": ("values", lambda at: np.inf),
+    "too large": ("values", lambda at: -(2.0**480) * (1 + 2**-52)),
+    "negative": ("indices", lambda at: -1 - at),
+    "as before": ("indices", lambda at: 3 * at - 3),
+    "past the width": ("indices", lambda at: 60),
+}
+
+
+@pytest.mark.parametrize("kernels", ["compiled", "interpreted"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("behind", [0, 3, 200])
+def test_a_kernel_sees_whether_the_row_is_fit_for_it(kernels, dtype, behind):
+    """Of any length, wherever the fault is, and whether or not there are rows behind whose weights to ask for."""
+    both = [numba.njit(lambda rows, i, w: scan(rows, i, w)), numba.njit(lambda rows, i, W, out: dots(rows, i, W, out))]
+    one, several = both if kernels == "compiled" else (scan, dots)
+    w, W = np.arange(60.0) - 30, np.arange(120.0).reshape(60, 2) - 50
+    for n in range(14):
+        indices = np.concatenate([3 * np.arange(n), np.full(behind, 59)]).astype(np.int32)
+        values = np.concatenate([np.arange(n) - 4.0, np.ones(behind)]).astype(dtype)
+        rows, x = Rows(np.array([0, n]), indices, values), values[:n].astype(np.float64)
+        width, out = 3 * n - 2 if n else 0, np.zeros(2)
+        assert one(rows, np.uint64(0), w) == (w[indices[:n]] @ x, x @ x, width)
+        assert several(rows, np.uint64(0), W, out) == (x @ x, width)
+        assert out.tolist() == (W[indices[:n]].T @ x).tolist()
+        for name, (where, what) in UNFIT.items():
+            for at in range(n):
+                if name == "too large" and dtype is np.float32:
+                    continue  # there is no such number
+                bad = rows._replace(**{where: getattr(rows, where).copy()})
+                getattr(bad, where)[at] = what(at)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    assert one(bad, np.uint64(0), w)[2] == several(bad, np.uint64(0), W, out)[1] == -1, (name, at, n)
+                    dense = Dense(values[None, :n].copy())
+                    dense.values[0, at] = what(at) if where == "values" else 0.0
+                    verdict = -1 if where == "values" else n
+                    assert one(dense, np.uint64(0), w)[2] == several(dense, np.uint64(0), W, out)[1] == verdict
+
+
+@pytest.mark.parametrize("kernels", ["compiled", "interpreted"])
+def test_the_largest_values_are_fit(kernels):
+    look = numba.njit(lambda rows, i, w: scan(rows, i, w)) if kernels == "compiled" else scan
+    for n in range(1, 10):
+        rows = Rows(np.array([0, n]), np.arange(n, dtype=np.int32), np.full(n, 2.0**480))
+        assert look(rows, np.uint64(0), np.ones(n)) == look(Dense(rows.values[None]), np.uint64(0), np.ones(n))
+        assert look(rows, np.uint64(0), np.ones(n)) == (n * 2.0**480, n * 2.0**960, n)
 
 
 @pytest.mark.parametrize("learner", ["perceptron", "margin", "pa"])

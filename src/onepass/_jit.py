@@ -17,6 +17,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.core.cgutils import get_item_pointer
 from numba.core.runtime import rtsys
 from numba.extending import intrinsic, overload
 
@@ -135,3 +136,28 @@ def _trailing_zeros(context, word):  # type: ignore[no-untyped-def]
 @overload(trailing_zeros)
 def _compiled_trailing_zeros(word):  # type: ignore[no-untyped-def]
     return lambda word: _trailing_zeros(word)
+
+
+def prefetch(array: Any, at: Any) -> None:
+    """Tell the processor that array[at] will be wanted; compiled, an instruction that reads nothing and cannot fail."""
+
+
+@intrinsic
+def _prefetch(context, array, at):  # type: ignore[no-untyped-def]
+    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        array, kind = arguments[0], signature.args[0]
+        whole = context.make_array(kind)(context, builder, array)
+        item = get_item_pointer(context, builder, kind, whole, [arguments[1]])
+        place, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        shape = ir.FunctionType(ir.VoidType(), [place, number, number, number])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", (place,), shape)
+        to_read, into_all_caches, not_code = number(0), number(3), number(1)
+        builder.call(fetch, [builder.bitcast(item, place), to_read, into_all_caches, not_code])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), code
+
+
+@overload(prefetch)
+def _compiled_prefetch(array, at):  # type: ignore[no-untyped-def]
+    return lambda array, at: _prefetch(array, at)

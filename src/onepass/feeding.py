@@ -219,7 +219,7 @@ class Feeding(Holding):
             self._lazy = advance(self._lazy, rows, y, rule, self._bias, self._log, self.rounds, memory)
         else:
             done = self._elapsed + self.rounds
-            width = learn(self._head, rows, y, rule, self._state, self._log, done, self._unseen is None)
+            width = learn(self._head, rows, y, rule, self._state, self._log, done)
             if width < 0:
                 raise UnsoundError
             self._widen(width)

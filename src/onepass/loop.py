@@ -13,7 +13,7 @@ import numpy as np
 
 from onepass._jit import by_type, jit
 from onepass.learners import step, widen
-from onepass.rows import AnyRows, Floats, Ints, add, copy_row, dot, dots, filled, sound, squared_norm, transfer
+from onepass.rows import AnyRows, Floats, Ints, add, copy_row, dots, filled, scan, transfer
 from onepass.trace.log import DOWN, HUGE, SHIFTS, TINY, UP, Log
 from onepass.trace.tally import Tally, charge
 
@@ -39,19 +39,19 @@ Head = Binary | Several
 
 
 def _judge_binary(head, rows, i, y):  # type: ignore[no-untyped-def]
-    return y * (dot(rows, i, head.w) + head.bias * head.b[0]), -1
+    total, x2, width = scan(rows, i, head.w)
+    return y * (total + head.bias * head.b[0]), -1, x2 + head.bias, width
 
 
 def _judge_several(head, rows, i, y):  # type: ignore[no-untyped-def]
-    scores = head.scores
+    scores, rival = head.scores, 1 if y == 0 else 0
     for c in range(np.uint64(scores.size)):
         scores[c] = head.bias * head.b[0, c]
-    dots(rows, i, head.w, scores)
-    rival = 1 if y == 0 else 0
+    x2, width = dots(rows, i, head.w, scores)
     for c in range(scores.size):
         if c != y and scores[c] > scores[rival]:
             rival = c
-    return scores[y] - scores[rival], rival
+    return scores[y] - scores[rival], rival, 2.0 * (x2 + head.bias), width
 
 
 def _push_binary(head, a, rows, i, y, rival):  # type: ignore[no-untyped-def]
@@ -65,24 +65,15 @@ def _push_several(head, a, rows, i, y, rival):  # type: ignore[no-untyped-def]
     head.b[0, rival] -= a * head.bias
 
 
-def _reach_binary(head, rows, i):  # type: ignore[no-untyped-def]
-    return squared_norm(rows, i) + head.bias
-
-
-def _reach_several(head, rows, i):  # type: ignore[no-untyped-def]
-    return 2.0 * (squared_norm(rows, i) + head.bias)
-
-
-judge = by_type({Binary: _judge_binary, Several: _judge_several})  # (margin, rival) under v
+# judge(head, rows, i, y) = (margin under v, rival, squared length of the direction, the width that the row needs or −1)
+judge = by_type({Binary: _judge_binary, Several: _judge_several})
 push = by_type({Binary: _push_binary, Several: _push_several})  # v += a·direction
-reach2 = by_type({Binary: _reach_binary, Several: _reach_several})  # squared length of the direction
 
 # Places in the learner's state. A rule that normalises may raise the scale, and then v shrinks by cancellation: RENEWED
 # is the scale from which the carried ‖w‖² is still good, LOW the lowest scale ever, GREW whether it has risen so far
 # that a sum of all update rows would not give w.
 SCALE, NORM2, RADIUS2, RENEWED, LOW, GREW = 0, 1, 2, 3, 4, 5
 RENEWAL = 2.0**8  # growth after which ‖w‖² is summed afresh: its error grows as the square of the scale
-AT_ONCE = np.uint64(128)  # rows checked at once: they stay in the cache until they are learned, so it costs no time
 GROWTH = 2.0**20  # growth that update rows can stand: their sum loses as many digits as the scale has gained
 
 
@@ -118,26 +109,34 @@ def _follow(head: Head, state: Floats, scale: float, norm2: float) -> float:
 
 
 @jit
-def learn(head: Head, rows: AnyRows, y: Ints, rule: object, state: Floats, log: Log, t0: int, trusted: bool) -> int:
+def _shift(head: Head, state: Floats, scale: float, factor: float) -> float:
+    """v multiplied and the scale divided by a power of two, given back."""
+    state[RENEWED] /= factor
+    state[LOW] /= factor
+    head.w[:] *= factor
+    head.b[:] *= factor
+    return scale / factor
+
+
+@jit
+def learn(head: Head, rows: AnyRows, y: Ints, rule: object, state: Floats, log: Log, t0: int) -> int:
     """One pass over the rows, which are rounds t0+1, t0+2, …: changes head and state, appends the updates to log.
 
     The rows of the updates are noted, not copied: `keep` does that, beside the learning of the next rows.
-    Rows that nobody has looked at are not trusted: they are checked a few at a time, while they are in the cache for
-    the learning anyway. Gives the width that they need, or −1 if one is bad; then learning has ended before it.
+    Nobody need have looked at the rows before: gives the width that they need, or −1 if one is not fit for a kernel;
+    then learning has ended before it.
     """
     scale, norm2, radius2 = state[SCALE], state[NORM2], state[RADIUS2]
-    k, end = log.cursor[0], log.cursor[1]
+    k, end = np.uint64(log.cursor[0]), log.cursor[1]
     width = np.int64(0)
     for i in range(np.uint64(y.size)):
-        if not trusted and i % AT_ONCE == np.uint64(0):
-            needed = sound(rows, i, min(i + AT_ONCE, np.uint64(y.size)), np.int64(head.w.shape[0]))
-            if needed < 0:
-                return int(needed)
-            width = max(width, needed)
         t = t0 + np.int64(i) + 1
-        margin, rival = judge(head, rows, i, y[i])
+        margin, rival, x2, needed = judge(head, rows, i, y[i])
+        if needed < 0:
+            width = np.int64(-1)
+            break
+        width = max(width, needed)
         margin *= scale
-        x2 = reach2(head, rows, i)
         radius2 = widen(rule, radius2, x2)
         loss, a, norm2, shrink = step(rule, margin, norm2, x2, radius2, t)
         if loss > 0.0:
@@ -148,17 +147,12 @@ def learn(head: Head, rows: AnyRows, y: Ints, rule: object, state: Floats, log: 
                 norm2 = _follow(head, state, scale, norm2)
             log.shift[k] = DOWN if scale < TINY else (UP if scale > HUGE else 0)
             if log.shift[k]:
-                factor = SHIFTS[log.shift[k]]
-                scale /= factor
-                state[RENEWED] /= factor
-                state[LOW] /= factor
-                head.w[:] *= factor
-                head.b[:] *= factor
+                scale = _shift(head, state, scale, SHIFTS[log.shift[k]])
             end += filled(rows, i)
-            log.indptr[k + 1] = end
+            log.indptr[k + np.uint64(1)] = end
             log.row[k], log.round[k], log.label[k], log.rival[k] = i, t, y[i], rival
             log.a[k], log.scale[k], log.margin[k] = a, scale, margin
-            k += 1
+            k += np.uint64(1)
     state[SCALE], state[NORM2], state[RADIUS2] = scale, norm2, radius2
     log.cursor[0], log.cursor[1] = k, end
     return int(width)
@@ -176,7 +170,7 @@ def keep(log: Log, rows: AnyRows, first: int) -> None:
 def watch(head: Head, rows: AnyRows, y: Ints, tally: Tally, group: int, bound: float) -> bool:
     """Charge the weights in head, which stay as they are, with their losses on the rows; false if one is too large."""
     for i in range(np.uint64(y.size)):
-        margin, _ = judge(head, rows, i, y[i])
+        margin, _, _, _ = judge(head, rows, i, y[i])
         if not charge(tally, group, margin, bound):
             return False
     tally.rounds[group] += y.size
@@ -184,7 +178,7 @@ def watch(head: Head, rows: AnyRows, y: Ints, tally: Tally, group: int, bound: f
 
 
 def _score_binary(head, rows, i, out):  # type: ignore[no-untyped-def]
-    out[i, 0] = dot(rows, i, head.w) + head.bias * head.b[0]
+    out[i, 0] = scan(rows, i, head.w)[0] + head.bias * head.b[0]
 
 
 def _score_several(head, rows, i, out):  # type: ignore[no-untyped-def]

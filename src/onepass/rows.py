@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass._jit import by_type, jit
+from onepass._jit import by_type, inlined, jit, prefetch
 from onepass.errors import DataError
 
 Ints = npt.NDArray[np.int64]
@@ -23,6 +23,7 @@ Array = npt.NDArray[Any]
 
 LARGEST = 2.0**480  # a value beyond this (3e144) could overflow in a dot product of long rows
 BLOCK = 1 << 20  # values a kernel handles in one call: a few ms, so that Ctrl-C is answered
+AHEAD = np.uint64(64)  # values ahead of a dot product whose weights are asked for: sooner or later is slower
 
 
 class Rows(NamedTuple):
@@ -47,50 +48,107 @@ AnyRows = Rows | Dense
 # without the freedom (and the slow gathers) of fastmath.
 
 
-def _dot_rows(rows, i, w):  # type: ignore[no-untyped-def]
-    j, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
-    indices, values = rows.indices, rows.values
-    s0 = s1 = s2 = s3 = 0.0
+@inlined
+def _scan_sparse(indices, values, first, end, w):  # type: ignore[no-untyped-def]
+    j = first
+    ahead = AHEAD if end + AHEAD <= np.uint64(indices.size) else np.uint64(0)
+    before, width, fit = np.int32(-1), np.int32(w.size), True
+    s0 = s1 = s2 = s3 = q0 = q1 = q2 = q3 = 0.0
     while j + np.uint64(4) <= end:
-        s0 += w[np.uint32(indices[j])] * values[j]
-        s1 += w[np.uint32(indices[j + np.uint64(1)])] * values[j + np.uint64(1)]
-        s2 += w[np.uint32(indices[j + np.uint64(2)])] * values[j + np.uint64(2)]
-        s3 += w[np.uint32(indices[j + np.uint64(3)])] * values[j + np.uint64(3)]
+        soon = j + ahead
+        prefetch(w, np.uint32(indices[soon]))
+        prefetch(w, np.uint32(indices[soon + np.uint64(1)]))
+        prefetch(w, np.uint32(indices[soon + np.uint64(2)]))
+        prefetch(w, np.uint32(indices[soon + np.uint64(3)]))
+        f0, x0 = indices[j], np.float64(values[j])
+        f1, x1 = indices[j + np.uint64(1)], np.float64(values[j + np.uint64(1)])
+        f2, x2 = indices[j + np.uint64(2)], np.float64(values[j + np.uint64(2)])
+        f3, x3 = indices[j + np.uint64(3)], np.float64(values[j + np.uint64(3)])
+        fit = before < f0 < f1 < f2 < f3 < width
+        if not fit:
+            break
+        s0 += w[np.uint32(f0)] * x0
+        s1 += w[np.uint32(f1)] * x1
+        s2 += w[np.uint32(f2)] * x2
+        s3 += w[np.uint32(f3)] * x3
+        q0 += x0 * x0
+        q1 += x1 * x1
+        q2 += x2 * x2
+        q3 += x3 * x3
+        before = f3
         j += np.uint64(4)
-    while j < end:
-        s0 += w[np.uint32(indices[j])] * values[j]
+    while fit and j < end:
+        f0, x0 = indices[j], np.float64(values[j])
+        fit = before < f0 < width
+        if fit:
+            s0 += w[np.uint32(f0)] * x0
+            q0 += x0 * x0
+            before = f0
         j += np.uint64(1)
-    return (s0 + s1) + (s2 + s3)
+    norm2 = (q0 + q1) + (q2 + q3)
+    for at in range(end if norm2 <= LARGEST else first, end):  # if it is, no value is too large, or not a number
+        fit &= abs(np.float64(values[at])) <= LARGEST
+    return (s0 + s1) + (s2 + s3), norm2, np.int64(before) + 1 if fit else np.int64(-1)
 
 
-def _dot_dense(rows, i, w):  # type: ignore[no-untyped-def]
+def _scan_rows(rows, i, w):  # type: ignore[no-untyped-def]
+    first, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
+    return _scan_sparse(rows.indices, rows.values, first, end, w)
+
+
+def _scan_dense(rows, i, w):  # type: ignore[no-untyped-def]
     x = rows.values[i]
-    j, end = np.uint64(0), np.uint64(x.size)
-    s0 = s1 = s2 = s3 = 0.0
+    j, end, fit = np.uint64(0), np.uint64(x.size), True
+    s0 = s1 = s2 = s3 = q0 = q1 = q2 = q3 = 0.0
     while j + np.uint64(4) <= end:
-        s0 += w[j] * x[j]
-        s1 += w[j + np.uint64(1)] * x[j + np.uint64(1)]
-        s2 += w[j + np.uint64(2)] * x[j + np.uint64(2)]
-        s3 += w[j + np.uint64(3)] * x[j + np.uint64(3)]
+        x0, x1 = np.float64(x[j]), np.float64(x[j + np.uint64(1)])
+        x2, x3 = np.float64(x[j + np.uint64(2)]), np.float64(x[j + np.uint64(3)])
+        s0 += w[j] * x0
+        s1 += w[j + np.uint64(1)] * x1
+        s2 += w[j + np.uint64(2)] * x2
+        s3 += w[j + np.uint64(3)] * x3
+        q0 += x0 * x0
+        q1 += x1 * x1
+        q2 += x2 * x2
+        q3 += x3 * x3
         j += np.uint64(4)
     while j < end:
-        s0 += w[j] * x[j]
+        x0 = np.float64(x[j])
+        s0 += w[j] * x0
+        q0 += x0 * x0
         j += np.uint64(1)
-    return (s0 + s1) + (s2 + s3)
+    norm2 = (q0 + q1) + (q2 + q3)
+    for f in range(end if norm2 <= LARGEST else np.uint64(0), end):
+        fit &= abs(np.float64(x[f])) <= LARGEST
+    return (s0 + s1) + (s2 + s3), norm2, np.int64(end) if fit else np.int64(-1)
 
 
 def _dots_rows(rows, i, W, out):  # type: ignore[no-untyped-def]
-    for j in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
-        f, x = np.uint32(rows.indices[j]), np.float64(rows.values[j])
-        for c in range(np.uint64(out.size)):
-            out[c] += W[f, c] * x
+    first, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
+    before, width, fit, norm2 = np.int32(-1), np.int32(W.shape[0]), True, 0.0
+    for j in range(first, end):
+        f, x = rows.indices[j], np.float64(rows.values[j])
+        fit &= before < f < width
+        if fit:
+            for c in range(np.uint64(out.size)):
+                out[c] += W[np.uint32(f), c] * x
+        norm2 += x * x
+        before = f
+    for at in range(end if norm2 <= LARGEST else first, end):
+        fit &= abs(np.float64(rows.values[at])) <= LARGEST
+    return norm2, np.int64(before) + 1 if fit else np.int64(-1)
 
 
 def _dots_dense(rows, i, W, out):  # type: ignore[no-untyped-def]
-    for f in range(np.uint64(rows.values.shape[1])):
+    end, fit, norm2 = np.uint64(rows.values.shape[1]), True, 0.0
+    for f in range(end):
         x = np.float64(rows.values[i, f])
         for c in range(np.uint64(out.size)):
             out[c] += W[f, c] * x
+        norm2 += x * x
+    for f in range(end if norm2 <= LARGEST else np.uint64(0), end):
+        fit &= abs(np.float64(rows.values[i, f])) <= LARGEST
+    return norm2, np.int64(end) if fit else np.int64(-1)
 
 
 def _add_rows(rows, i, w, a):  # type: ignore[no-untyped-def]
@@ -161,8 +219,10 @@ def _copy_dense(rows, i, kept, end):  # type: ignore[no-untyped-def]
             end += 1
 
 
-dot = by_type({Rows: _dot_rows, Dense: _dot_dense})  # dot(rows, i, w) = ⟨w, x_i⟩
-dots = by_type({Rows: _dots_rows, Dense: _dots_dense})  # dots(rows, i, W, out): out += W' x_i
+# scan(rows, i, w) = (⟨w, x_i⟩, ‖x_i‖², the width that row i needs, or −1 if it is not fit for a kernel). Looking at the
+# row costs no time: the processor waits for weights, which lie far apart, and which are asked for ahead of their use.
+scan = by_type({Rows: _scan_rows, Dense: _scan_dense})
+dots = by_type({Rows: _dots_rows, Dense: _dots_dense})  # out += W' x_i for dots(rows, i, W, out) = (‖x_i‖², the width)
 add = by_type({Rows: _add_rows, Dense: _add_dense})  # add(rows, i, w, a): w += a·x_i
 transfer = by_type({Rows: _transfer_rows, Dense: _transfer_dense})  # column `to` += a·x_i, column `out_of` −= a·x_i
 squared_norm = by_type({Rows: _norm_rows, Dense: _norm_dense})  # squared_norm(rows, i) = ‖x_i‖²
@@ -203,33 +263,6 @@ def _largest(bits, mask):  # type: ignore[no-untyped-def]
     for j in range(np.uint64(bits.size)):
         top = max(top, bits[j] & mask)
     return top
-
-
-def _sound_rows(rows, first, last, width):  # type: ignore[no-untyped-def]
-    """The width that rows first..last need; −1 if an index or a value is not fit for a kernel or the order is not."""
-    start, end = np.uint64(rows.indptr[first]), np.uint64(rows.indptr[last])
-    high, falls, wrong = np.int32(-1), np.int32(0), np.int32(0)
-    for j in range(start, end):
-        high = max(high, rows.indices[j])
-        wrong |= np.int32(rows.indices[j] < 0) | np.int32(not abs(rows.values[j]) <= LARGEST)
-    for j in range(start + np.uint64(1), end):
-        falls += np.int32(rows.indices[j] <= rows.indices[j - np.uint64(1)])
-    for i in range(first + np.uint64(1), last):  # a fall from one row to the next is none
-        border = np.uint64(rows.indptr[i])
-        if start < border < np.uint64(rows.indptr[i + np.uint64(1)]):
-            falls -= np.int32(rows.indices[border] <= rows.indices[border - np.uint64(1)])
-    return np.int64(high) + 1 if falls == 0 and wrong == 0 and high < width else np.int64(-1)
-
-
-def _sound_dense(rows, first, last, width):  # type: ignore[no-untyped-def]
-    wrong = np.int32(0)
-    for i in range(first, last):
-        for f in range(np.uint64(rows.values.shape[1])):
-            wrong |= np.int32(not abs(rows.values[i, f]) <= LARGEST)
-    return np.int64(rows.values.shape[1]) if wrong == 0 else np.int64(-1)
-
-
-sound = by_type({Rows: _sound_rows, Dense: _sound_dense})
 
 
 # --- from what users have to what kernels take ------------------------------------------------------------------------

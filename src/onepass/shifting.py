@@ -27,7 +27,7 @@ import numpy as np
 from onepass._jit import by_type, jit
 from onepass.errors import LimitError
 from onepass.learners.shifted import WINDOW, Shifted, mirrored, shifts
-from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, add, dot, squared_norm
+from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, add, scan, squared_norm
 from onepass.schedules import rate
 from onepass.trace.columns import Columns, Fold
 from onepass.trace.grid import floor_index, point
@@ -124,7 +124,7 @@ spread = by_type({Rows: _spread_rows, Dense: _spread_dense})  # spread(rows, i, 
 
 @jit
 def _dot(rows: AnyRows, i: int, w: Floats) -> float:
-    return float(dot(rows, i, w))  # a function, since numba's inliner stumbles over two inlined calls in one loop
+    return float(scan(rows, i, w)[0])  # a function, since numba's inliner stumbles over two inlined calls in one loop
 
 
 @jit
