@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import onepass.trace.trace
 import oracles
 from onepass import conversions
 from onepass.certificates import certify
@@ -44,7 +45,9 @@ def test_a_survival_time_is_shared_exactly_between_its_neighbours(s, i):
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_combine_equals_the_sum_over_all_hypotheses(classes, intercept):
+@pytest.mark.parametrize("many", [0, 1 << 20])
+def test_combine_equals_the_sum_over_all_hypotheses(monkeypatch, classes, intercept, many):
+    monkeypatch.setattr(onepass.trace.trace, "MANY", many)  # 0: two threads add up
     X, y = dyadic(1, 200, 6, classes)
     run = Pass(classes=range(classes) if classes > 2 else [-1, 1], fit_intercept=intercept)
     run.feed(X, y)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass._jit import jit
-from onepass.rows import Floats, Ints
+from onepass._jit import jit, prefetch
+from onepass.rows import AHEAD, Floats, Ints
 
 TINY, HUGE = 2.0**-300, 2.0**300  # where the scale is shifted
 DOWN, UP = 1, 2
@@ -113,7 +113,10 @@ def gather(log: Log, coefficient: Floats, bias: float, weights: Floats, first: i
         if weights.shape[1] == 1:
             c *= log.label[i]
             weights[0, 0] += c * bias
-            for j in range(np.uint64(log.indptr[i]), np.uint64(log.indptr[i + np.uint64(1)])):
+            start, end = np.uint64(log.indptr[i]), np.uint64(log.indptr[i + np.uint64(1)])
+            ahead = AHEAD if end + AHEAD <= np.uint64(log.indices.size) else np.uint64(0)
+            for j in range(start, end):
+                prefetch(flat, np.uint32(log.indices[j + ahead]))
                 flat[np.uint32(log.indices[j])] += c * log.values[j]
         else:
             to, out_of = log.label[i], log.rival[i]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from onepass.trace.grid import floor_index
 from onepass.trace.log import Log, coefficients, gather
 from onepass.trace.tally import Tally
 
+MANY = 1 << 20  # values of update rows that two threads add up sooner than one
 GREW = " (or when normalising had raised the scale so far that sums of rows would have cancelled)"
 
 
@@ -169,7 +171,7 @@ def combine(trace: Trace, q: Ints) -> Floats:
     """
     if len(q) != len(trace.survival) or (q < 0).any() or not q.any():
         raise ValueError(f"q: {len(trace.survival)} weights expected, none negative and not all zero")
-    return weigh(trace, q) / float(q @ trace.mass)
+    return weigh(trace, q) / float((q * trace.mass).sum())
 
 
 def weigh(trace: Trace, q: Ints) -> Floats:
@@ -189,9 +191,24 @@ def weigh(trace: Trace, q: Ints) -> Floats:
     everywhere = coefficients(trace.log, q, coefficient)
     if trace.origin is not None:
         weights[: len(trace.origin)] = everywhere * trace.origin
-    for first in range(0, trace.updates, 1 << 15):
-        gather(trace.log, coefficient, trace.terms.bias, weights, first, min(first + (1 << 15), trace.updates))
+    values = trace.log.values.size
+    if values < MANY or values < weights.size:
+        _gather(trace, coefficient, weights, 0, trace.updates)
+        return weights
+    half, rest = trace.updates // 2, np.zeros_like(weights)
+    with ThreadPoolExecutor(1, "onepass-gather") as helper:  # in two halves on any machine: the same bits
+        later = helper.submit(_gather, trace, coefficient, rest, half, trace.updates)
+        _gather(trace, coefficient, weights, 0, half)
+        later.result()
+    weights += rest
     return weights
+
+
+def _gather(trace: Trace, coefficient: Floats, weights: Floats, first: int, last: int) -> None:
+    """weights += Σ coefficient_i·direction_i over updates first..last, in calls that Ctrl-C need not wait for."""
+    assert trace.log is not None
+    for start in range(first, last, 1 << 15):
+        gather(trace.log, coefficient, trace.terms.bias, weights, start, min(start + (1 << 15), last))
 
 
 def merge(traces: Sequence[Trace]) -> Trace:
