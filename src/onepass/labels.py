@@ -13,6 +13,7 @@ from onepass.errors import DataError
 from onepass.rows import Array, Ints
 
 Label = int | float | str | bool
+FIRST = 1000  # rows that are looked at first for labels not met before
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,12 @@ class Labels:
 
     def encode(self, y: Any, rows: int) -> tuple[Labels, Ints]:
         """(labels as known after y, y as −1 and +1 for two classes, as 0, 1, … for several)."""
-        if len(self.classes) == 2 and not isinstance(self.classes[0], str) and _plain_floats(y, rows):
-            codes = np.empty(rows, np.int64)
-            if _signs(y, *map(float, self.classes), codes):  # what readers give: one look, no copies
-                return self, codes
+        if _plain_numbers(y, rows):
+            labels, codes = self._met(y), np.empty(rows, np.int64)
+            if (pair := _pair(labels.classes, y.dtype)) is not None and _signs(y, *pair, codes):
+                return labels, codes  # one look, no copies
         given = _labels(y, rows)
-        labels = self if self.declared else self._met(given)
+        labels = self._met(given)
         _same_kind(labels.classes, given)
         if len(labels.classes) <= 2:
             met = [given == label for label in labels.classes]
@@ -69,15 +70,17 @@ class Labels:
         return labels, np.asarray(codes, dtype=np.int64)
 
     def _met(self, given: Array) -> Labels:
+        """The labels as known after these, if they are not declared; mostly the first rows show both."""
         classes = list(self.classes)
-        while len(classes) < 2 and len(given):
-            new = np.ones(len(given), dtype=bool)
-            for label in classes:
-                new &= given != label
-            if not new.any():
-                break
-            classes.append(_plain(given[int(np.argmax(new))]))
-        return Labels(tuple(classes))
+        for part in (given[:FIRST], given[FIRST:]):
+            while len(classes) < 2 and not self.declared:
+                new = np.ones(len(part), dtype=bool)
+                for label in classes:
+                    new &= part != label
+                if not new.any():
+                    break
+                classes.append(_plain(part[int(np.argmax(new))]))
+        return Labels(tuple(classes), self.declared)
 
 
 @jit
@@ -90,10 +93,18 @@ def _signs(y, first, second, codes):  # type: ignore[no-untyped-def]
     return known
 
 
-def _plain_floats(y: Any, rows: int) -> bool:
-    if not (type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (rows,)):
+def _plain_numbers(y: Any, rows: int) -> bool:
+    if not (type(y) is np.ndarray and y.dtype in (np.float64, np.int64) and y.shape == (rows,)):
         return False
     return bool(y.flags.c_contiguous and y.flags.writeable)
+
+
+def _pair(classes: tuple[Label, ...], dtype: np.dtype[Any]) -> list[Any] | None:
+    """Two classes as numbers of this type, if that is what they are."""
+    if len(classes) != 2 or any(isinstance(label, str) or not abs(label) < 2.0**53 for label in classes):
+        return None
+    pair = [dtype.type(label) for label in classes]
+    return pair if all(number == label for number, label in zip(pair, classes, strict=True)) else None
 
 
 def _plain(label: Any) -> Any:
