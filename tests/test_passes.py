@@ -93,8 +93,9 @@ SPOILS = {
 
 @pytest.mark.parametrize("at", [0, 700, -1])
 @pytest.mark.parametrize("what", SPOILS)
-def test_rows_checked_on_the_way_change_nothing_if_one_is_bad(monkeypatch, what, at):
-    monkeypatch.setattr(onepass.rows, "BLOCK", 64)  # so that a batch has many blocks
+@pytest.mark.parametrize("block", [64, 1 << 20])  # a batch has many blocks, or is one
+def test_rows_checked_on_the_way_change_nothing_if_one_is_bad(monkeypatch, what, at, block):
+    monkeypatch.setattr(onepass.rows, "BLOCK", block)
     run = Pass("pa")
     run.feed(X, Y)
     before = run.state()
@@ -156,7 +157,8 @@ def test_the_largest_values_are_fit(kernels):
 
 @pytest.mark.parametrize("learner", ["perceptron", "margin", "pa"])
 @pytest.mark.parametrize("memory", [256 << 20, 6000])
-def test_rows_checked_on_the_way_are_learned_like_any(monkeypatch, learner, memory):
+@pytest.mark.parametrize("block", [64, 1 << 20])
+def test_rows_checked_on_the_way_are_learned_like_any(monkeypatch, learner, memory, block):
     many, labels = csr(np.tile(X, (9, 1))), np.tile(Y, 9)
     shuffled = many.copy()  # the last rows have falling indices
     for i in range(1000, 1080):
@@ -164,13 +166,37 @@ def test_rows_checked_on_the_way_are_learned_like_any(monkeypatch, learner, memo
         shuffled.indices[piece], shuffled.data[piece] = shuffled.indices[piece][::-1], shuffled.data[piece][::-1]
     for rows, same in ((many, many), (shuffled, many), (many.toarray(), many.toarray())):
         whole, run = (Pass(learner, max_trace_memory=memory) for _ in range(2))
-        monkeypatch.setattr(onepass.rows, "BLOCK", 1 << 20)
-        whole.feed(same, labels)
-        monkeypatch.setattr(onepass.rows, "BLOCK", 64)
+        with monkeypatch.context() as patch:
+            patch.setattr(Pass, "_feed_unseen", lambda *given: False)  # every row is looked at before
+            whole.feed(same, labels)
+        monkeypatch.setattr(onepass.rows, "BLOCK", block)
         run.feed(rows, labels)
         assert same_state(whole.state(), run.state())
         assert np.array_equal(run.model().weights, whole.model().weights)
         assert run.certificate() == whole.certificate()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("learner", ["perceptron", "pa"])
+def test_rows_that_grow_wider_are_learned_once(monkeypatch, learner, classes):
+    """A batch whose width is met only while it is learned is put back and learned again, with nothing left behind."""
+    rng = np.random.default_rng(5)
+    batches = []
+    for width in (6, 40, 41, 30, 200):
+        narrow, labels = dyadic(width, 300, 6, classes)
+        wide = np.zeros((300, width))
+        wide[:, :6] = narrow
+        wide[rng.integers(100, 300, 20), width - 1] = 1.0
+        batches.append((csr(wide), labels))
+    named = range(classes) if classes > 2 else [-1, 1]
+    looked, run = (Pass(learner, classes=named) for _ in range(2))
+    for rows, labels in batches:
+        run.feed(Rows(rows.indptr, rows.indices, rows.data), labels)
+        with monkeypatch.context() as patch:
+            patch.setattr(Pass, "_feed_unseen", lambda *given: False)
+            looked.feed(rows, labels)
+        assert same_state(looked.state(), run.state())
+    assert run.width == 200
 
 
 @pytest.mark.parametrize(

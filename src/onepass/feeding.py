@@ -67,14 +67,16 @@ class Feeding(Holding):
                 self._helper = self._rates = None
 
     def _feed_unseen(self, rows: AnyRows, width: int, labels: Labels, codes: Ints, spans: Spans) -> bool:
-        """Learn many rows and check them on the way, which spares reading them twice; if one is bad, put all back.
+        """Learn rows and check them on the way, which spares reading them twice; if one is bad, put all back.
 
         False, and nothing done, if so, or if this is no such case: then `_feed` says what is wrong or goes on.
         """
-        if len(spans) < 2 or not 0 < width <= (self.n_features or self.max_features):
+        if not self._plain or (isinstance(rows, Rows) and rows.indices.dtype != np.int32):
             return False
+        if len(spans) < 2:
+            return self._feed_at_once(rows, labels, codes)
         folds = self._columns is not None or self._lazy is not None or self.learner.grows  # which cannot be undone
-        if folds or not self._plain or (isinstance(rows, Rows) and rows.indices.dtype != np.int32):
+        if folds or not 0 < width <= (self.n_features or self.max_features):
             return False
         before = self._mark()
         self._make_room(width)
@@ -87,6 +89,32 @@ class Feeding(Holding):
             return False
         finally:
             self._unseen = None
+        return True
+
+    def _feed_at_once(self, rows: AnyRows, labels: Labels, codes: Ints) -> bool:
+        """The same for rows that a single call learns: only the weights need putting back.
+
+        So it pays where they are fewer than the values: a batch of a few rows is looked at instead.
+        """
+        n, known = len(codes), len(self._weights)
+        if known * self._outputs > values_in(rows) or self._may_fold(rows) or self.rounds + n >= self._next_border():
+            return False
+        if isinstance(rows, Dense):
+            if rows.values.shape[1] > self.max_features:
+                return False
+            self._make_room(rows.values.shape[1])
+        ready = block(rows, 0, n)
+        before = (self._weights.copy(), self._state.copy(), self._log.cursor.copy())
+        try:
+            self._advance(ready, codes)
+        except UnsoundError:
+            self._weights[:], self._state[:], self._log.cursor[:] = before
+            self._room[known:] = 0.0
+            return False
+        self._labels = labels
+        if isinstance(rows, Dense):
+            self._dense_width = rows.values.shape[1]
+        self._hear(ready, codes)
         return True
 
     def _feed(self, rows: AnyRows, labels: Labels, codes: Ints, spans: Spans) -> None:

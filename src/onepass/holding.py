@@ -123,7 +123,8 @@ class Holding(Options):
     def _make_room(self, width: int) -> None:
         """Room for the weights of so many features, should they be met: zeros that are not touched cost nothing."""
         if width + 1 > len(self._room) or self._room.shape[1] != self._outputs:
-            room = np.zeros((max(width + 1, len(self._weights)), self._outputs))
+            more = min(2 * len(self._room), 1 + (self.n_features or self.max_features))
+            room = np.zeros((max(width + 1, len(self._weights), more), self._outputs))
             room[: len(self._weights)] = self._weights
             self._take_room(room)
 

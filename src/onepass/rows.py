@@ -87,7 +87,7 @@ def _scan_sparse(indices, values, first, end, w):  # type: ignore[no-untyped-def
         j += np.uint64(1)
     norm2 = (q0 + q1) + (q2 + q3)
     for at in range(end if norm2 <= LARGEST else first, end):  # if it is, no value is too large, or not a number
-        fit &= abs(np.float64(values[at])) <= LARGEST
+        fit = fit and bool(abs(np.float64(values[at])) <= LARGEST)
     return (s0 + s1) + (s2 + s3), norm2, np.int64(before) + 1 if fit else np.int64(-1)
 
 
@@ -119,7 +119,7 @@ def _scan_dense(rows, i, w):  # type: ignore[no-untyped-def]
         j += np.uint64(1)
     norm2 = (q0 + q1) + (q2 + q3)
     for f in range(end if norm2 <= LARGEST else np.uint64(0), end):
-        fit &= abs(np.float64(x[f])) <= LARGEST
+        fit = fit and bool(abs(np.float64(x[f])) <= LARGEST)
     return (s0 + s1) + (s2 + s3), norm2, np.int64(end) if fit else np.int64(-1)
 
 
@@ -135,7 +135,7 @@ def _dots_rows(rows, i, W, out):  # type: ignore[no-untyped-def]
         norm2 += x * x
         before = f
     for at in range(end if norm2 <= LARGEST else first, end):
-        fit &= abs(np.float64(rows.values[at])) <= LARGEST
+        fit = fit and bool(abs(np.float64(rows.values[at])) <= LARGEST)
     return norm2, np.int64(before) + 1 if fit else np.int64(-1)
 
 
@@ -147,7 +147,7 @@ def _dots_dense(rows, i, W, out):  # type: ignore[no-untyped-def]
             out[c] += W[f, c] * x
         norm2 += x * x
     for f in range(end if norm2 <= LARGEST else np.uint64(0), end):
-        fit &= abs(np.float64(rows.values[i, f])) <= LARGEST
+        fit = fit and bool(abs(np.float64(rows.values[i, f])) <= LARGEST)
     return norm2, np.int64(end) if fit else np.int64(-1)
 
 

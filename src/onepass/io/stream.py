@@ -371,6 +371,9 @@ class Stream:
     def _meet(self, labels: Labels | None, origin: Origin) -> None:
         if labels is None or len(self.labels) > MANY:
             return
+        known = list(self.labels)
+        if 0 < len(known) <= 2 and ((labels == known[0]) | (labels == known[-1])).all():
+            return
         few = len(labels) <= 1 << 12  # then a set is faster, and it does not wait for other threads
         for label in set(labels.tolist()) if few else np.unique(labels).tolist():
             if label == label:  # not nan, the label of an unlabelled example
