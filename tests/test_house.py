@@ -69,15 +69,29 @@ def test_interpreted_equals_compiled_equals_bounds_checked(tmp_path):
     assert compiled == python(RUN, NUMBA_BOUNDSCHECK="1", NUMBA_CACHE_DIR=str(tmp_path))
 
 
+PASS = "from onepass.passes import Pass\n"
+
+
 def test_kernels_from_the_cache_need_no_compiler(tmp_path):
     """numba makes the libraries known to its compiler only when something is compiled: they take longer to import."""
     code = (
         "import sys\n"
+        "from onepass.io import open_stream\n"
         "from onepass.passes import Pass\n"
-        "run = Pass(); run.feed([[1.0], [2.0]], [0, 1]); print(run.rounds, 'numba.np.linalg' in sys.modules)"
+        f"rows = next(open_stream({str(tmp_path / 'data.svm')!r}, unsorted='sort')).rows\n"
+        "run = Pass(); run.feed(rows, [0, 1])\n"
+        "print(rows.indices, run.rounds, [f'numba.np.{name}' in sys.modules for name in ('linalg', 'arrayobj')])\n"
     )
-    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["2", "True"]
-    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).split() == ["2", "False"]
+    more = (
+        "run = Pass('pa', classes=[0, 1, 2]); run.feed([[1.0], [2.0]], [0, 2]); print(run.rounds, *run.model().weights)"
+    )
+    (tmp_path / "data.svm").write_text("0 2:1 1:2\n1 3:1\n")  # features out of order: the reader's kernel sorts them
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).strip() == "[0 1 2] 2 [True, True]"
+    found = python(code + more, NUMBA_CACHE_DIR=str(tmp_path)).splitlines()  # what is compiled after that is sound
+    assert found == [
+        "[0 1 2] 2 [False, False]",
+        *python(PASS + more, NUMBA_CACHE_DIR=str(tmp_path / "new")).splitlines(),
+    ]
 
 
 def test_without_a_writable_cache_it_runs_with_one_notice(tmp_path):
