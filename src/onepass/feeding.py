@@ -37,6 +37,7 @@ from onepass.trace.log import PER_VALUE
 
 AUTO_ROWS = 1000  # rows that radius="auto" reads and does not count
 SINGLES = 64  # rows fed one by one that the repeat alarm hears together
+ROOM = 1 << 16  # weights of features that may be met: room that is not used costs nothing
 RENEW = 1 << 16  # rounds after which ‖w‖² is summed afresh
 
 Spans = list[tuple[int, int]]
@@ -99,10 +100,11 @@ class Feeding(Holding):
         n, known = len(codes), len(self._weights)
         if known * self._outputs > values_in(rows) or self._may_fold(rows) or self.rounds + n >= self._next_border():
             return False
-        if isinstance(rows, Dense):
-            if rows.values.shape[1] > self.max_features:
-                return False
-            self._make_room(rows.values.shape[1])
+        limit = self.n_features or self.max_features
+        width = rows.values.shape[1] if isinstance(rows, Dense) else min(ROOM // self._outputs, limit)
+        if width > limit:
+            return False
+        self._make_room(width)
         ready = block(rows, 0, n)
         before = (self._weights.copy(), self._state.copy(), self._log.cursor.copy())
         try:

@@ -65,9 +65,23 @@ def _push_several(head, a, rows, i, y, rival):  # type: ignore[no-untyped-def]
     head.b[0, rival] -= a * head.bias
 
 
+def _rescale_binary(head, factor):  # type: ignore[no-untyped-def]
+    head.b[0] *= factor
+    for f in range(np.uint64(head.w.size)):
+        head.w[f] *= factor
+
+
+def _rescale_several(head, factor):  # type: ignore[no-untyped-def]
+    for c in range(np.uint64(head.scores.size)):
+        head.b[0, c] *= factor
+        for f in range(np.uint64(head.w.shape[0])):
+            head.w[f, c] *= factor
+
+
 # judge(head, rows, i, y) = (margin under v, rival, squared length of the direction, the width that the row needs or −1)
 judge = by_type({Binary: _judge_binary, Several: _judge_several})
 push = by_type({Binary: _push_binary, Several: _push_several})  # v += a·direction
+rescale = by_type({Binary: _rescale_binary, Several: _rescale_several})  # v *= factor
 
 # Places in the learner's state. A rule that normalises may raise the scale, and then v shrinks by cancellation: RENEWED
 # is the scale from which the carried ‖w‖² is still good, LOW the lowest scale ever, GREW whether it has risen so far
@@ -113,8 +127,7 @@ def _shift(head: Head, state: Floats, scale: float, factor: float) -> float:
     """v multiplied and the scale divided by a power of two, given back."""
     state[RENEWED] /= factor
     state[LOW] /= factor
-    head.w[:] *= factor
-    head.b[:] *= factor
+    rescale(head, factor)
     return scale / factor
 
 

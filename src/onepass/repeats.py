@@ -212,13 +212,13 @@ def _slot(key, table):  # type: ignore[no-untyped-def]
 @jit
 def _different(ring, anchor):  # type: ignore[no-untyped-def]
     """How many different fingerprints the window has that ends at the anchor."""
-    found = np.empty(WINDOW, np.uint64)
-    for k in range(WINDOW):
-        found[k] = ring[(anchor - np.uint64(k)) & np.uint64(RING - 1), 0]
-    found.sort()
-    different = 1
-    for k in range(1, WINDOW):
-        different += found[k] != found[k - 1]
+    different, last = 0, np.uint64(RING - 1)
+    for k in range(np.uint64(WINDOW)):  # seldom called: sorting would only make the kernel larger
+        new = 1
+        for j in range(k):
+            if ring[(anchor - j) & last, 0] == ring[(anchor - k) & last, 0]:
+                new = 0
+        different += new
     return different
 
 

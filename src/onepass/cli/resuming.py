@@ -145,14 +145,14 @@ class Keeper:
 
     def restore(self, run: Pass, reading: dict[str, Any]) -> None:
         """Bring the pass to where it was; other options are a usage error that names them."""
-        from onepass.io.checkpoint import difference
-
         chosen = {name: value for name, value in reading.items() if name not in FREE}
         self._said = {"reading": json.loads(json.dumps(chosen))}
         file = reading["on_error"].partition("=")[2]
         self._said["quarantine"] = os.path.abspath(file) if file else None
         if self.found is None:
             return
+        from onepass.io.checkpoint import difference
+
         try:
             differs = difference(self.found.said.get("reading", {}), self._said["reading"])
             if differs is None and self.found.state is None:
@@ -261,10 +261,10 @@ class Keeper:
 
     def finish(self, run: Pass, result: dict[str, Any], text: str) -> None:
         """The run has ended: the checkpoint becomes a note that says so."""
-        from onepass.io import checkpoint
-
         if self.path is None:
             return
+        from onepass.io import checkpoint
+
         if self.written:
             share = self.spent / (time.perf_counter() - self._start)
             self.say.aside(f"{self.written} checkpoints, {self.spent:.2f} s ({share:.1%}) spent writing them")

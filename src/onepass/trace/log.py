@@ -104,25 +104,33 @@ def coefficients(log: Log, q: Ints, out: Floats) -> float:
     return suffix + float(q[0])
 
 
-@jit
 def gather(log: Log, coefficient: Floats, bias: float, weights: Floats, first: int, last: int) -> None:
     """weights += Σ coefficient_i·direction_i over updates first..last; weights is (1 + features, columns)."""
-    flat = weights.reshape(-1)[1:]  # one column: without the arithmetic of two
+    if weights.shape[1] == 1:
+        _gather_one(log, coefficient, bias, weights.reshape(-1), first, last)
+    else:
+        _gather_several(log, coefficient, bias, weights, first, last)
+
+
+@jit
+def _gather_one(log: Log, coefficient: Floats, bias: float, weights: Floats, first: int, last: int) -> None:
     for i in range(np.uint64(first), np.uint64(last)):
-        c = coefficient[i]
-        if weights.shape[1] == 1:
-            c *= log.label[i]
-            weights[0, 0] += c * bias
-            start, end = np.uint64(log.indptr[i]), np.uint64(log.indptr[i + np.uint64(1)])
-            ahead = AHEAD if end + AHEAD <= np.uint64(log.indices.size) else np.uint64(0)
-            for j in range(start, end):
-                prefetch(flat, np.uint32(log.indices[j + ahead]))
-                flat[np.uint32(log.indices[j])] += c * log.values[j]
-        else:
-            to, out_of = log.label[i], log.rival[i]
-            weights[0, to] += c * bias
-            weights[0, out_of] -= c * bias
-            for j in range(np.uint64(log.indptr[i]), np.uint64(log.indptr[i + np.uint64(1)])):
-                f = np.uint32(log.indices[j]) + 1
-                weights[f, to] += c * log.values[j]
-                weights[f, out_of] -= c * log.values[j]
+        c = coefficient[i] * log.label[i]
+        weights[0] += c * bias
+        start, end = np.uint64(log.indptr[i]), np.uint64(log.indptr[i + np.uint64(1)])
+        ahead = AHEAD if end + AHEAD <= np.uint64(log.indices.size) else np.uint64(0)
+        for j in range(start, end):
+            prefetch(weights, np.uint32(log.indices[j + ahead]))
+            weights[np.uint64(log.indices[j]) + np.uint64(1)] += c * log.values[j]
+
+
+@jit
+def _gather_several(log: Log, coefficient: Floats, bias: float, weights: Floats, first: int, last: int) -> None:
+    for i in range(np.uint64(first), np.uint64(last)):
+        c, to, out_of = coefficient[i], log.label[i], log.rival[i]
+        weights[0, to] += c * bias
+        weights[0, out_of] -= c * bias
+        for j in range(np.uint64(log.indptr[i]), np.uint64(log.indptr[i + np.uint64(1)])):
+            f = np.uint32(log.indices[j]) + 1
+            weights[f, to] += c * log.values[j]
+            weights[f, out_of] -= c * log.values[j]
