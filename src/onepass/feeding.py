@@ -30,6 +30,7 @@ from onepass.rows import (
     squared_norms,
     survey,
     take,
+    writable,
 )
 from onepass.shifting import advance, settle
 from onepass.trace import Survivor
@@ -135,6 +136,8 @@ class Feeding(Holding):
         self._labels = labels
         if isinstance(rows, Dense):
             self._dense_width = rows.values.shape[1]
+        if isinstance(rows, Rows):
+            rows = rows._replace(indptr=writable(rows.indptr, np.int64))  # once, and not for each block
         if len(spans) > 1:  # room for the whole batch at once: growing copies, and room that is not used costs nothing
             values = min(values_in(rows), self.max_trace_memory // PER_VALUE)
             self._log = self._log.with_room(count(rows), values)
@@ -195,9 +198,13 @@ class Feeding(Holding):
 
     def _hear(self, rows: AnyRows, y: Ints) -> None:
         """What the alarms look at: the rows as they were fed."""
+        self._recall_single()
+        self.rows += len(y)
+        self._beside(self._heed, rows, y)
+
+    def _heed(self, rows: AnyRows, y: Ints) -> None:
         if self.repeat_alarm:
-            self._recall_single()
-            self._beside(self._recognise, rows, y)
+            self._recognise(rows, y)
         self._listen(y)
 
     def _hear_one(self, X: Any, y: Ints) -> None:
@@ -206,12 +213,12 @@ class Feeding(Holding):
             self._single.append((X.copy(), y))
             if len(self._single) == SINGLES:
                 self._recall_single()
+        self.rows += 1
         self._listen(y)
 
     def _listen(self, y: Ints) -> None:
-        self.rows += len(y)
         if self.order_alarm and self._labels.count <= self._order.seen.size:
-            self._beside(listen, self._order, y)
+            listen(self._order, y)
 
     def _measure(self, rows: AnyRows, y: Ints) -> None:
         """radius="auto": the first rows only tell how long rows are."""

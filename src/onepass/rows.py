@@ -366,7 +366,7 @@ def block(rows: AnyRows, first: int, last: int, canonical: bool = True) -> AnyRo
     """
     if isinstance(rows, Dense):
         return Dense(_ready(rows.values[first:last]))
-    indptr = _writable(rows.indptr[first : last + 1], np.int64)
+    indptr = writable(rows.indptr[first : last + 1], np.int64)
     start, end = int(indptr[0]), int(indptr[-1])
     if not canonical:
         import scipy.sparse
@@ -377,7 +377,7 @@ def block(rows: AnyRows, first: int, last: int, canonical: bool = True) -> AnyRo
         return Rows(csr.indptr.astype(np.int64), csr.indices.astype(np.int32), _ready(csr.data))
     if rows.indices.dtype == np.int32 and rows.indices.flags.writeable and _is_ready(rows.values):
         return Rows(indptr, rows.indices, rows.values)
-    return Rows(indptr - start, _writable(rows.indices[start:end], np.int32), _ready(rows.values[start:end]))
+    return Rows(indptr - start, writable(rows.indices[start:end], np.int32), _ready(rows.values[start:end]))
 
 
 def survey(rows: AnyRows, limit: int) -> tuple[int, bool]:
@@ -399,8 +399,8 @@ def _survey(rows: AnyRows, limit: int, first: int, last: int) -> tuple[int, bool
     if isinstance(rows, Rows):
         ends = rows.indptr[first : last + 1]
         indices = rows.indices[ends[0] : ends[-1]]
-        kept = _writable(indices, np.int32 if indices.dtype.itemsize <= 2 else indices.dtype)
-        low, high, rising = _survey_indices(_writable(ends, np.int64) - int(ends[0]), kept)
+        kept = writable(indices, np.int32 if indices.dtype.itemsize <= 2 else indices.dtype)
+        low, high, rising = _survey_indices(writable(ends, np.int64) - int(ends[0]), kept)
         if low < 0 or high >= limit:
             _bad_index(rows, first, last, limit)
         width, values = high + 1, rows.values[ends[0] : ends[-1]]
@@ -428,7 +428,8 @@ def _ready(values: Array) -> Array:
     return np.array(values, dtype=values.dtype if values.dtype == np.float32 else np.float64, order="C")
 
 
-def _writable(array: Array, dtype: Any) -> Array:
+def writable(array: Array, dtype: Any) -> Array:
+    """The array in the layout that kernels are compiled for; copied only if it has another."""
     if array.dtype == dtype and array.flags.writeable and array.flags.c_contiguous:
         return array
     return np.array(array, dtype=dtype)
