@@ -1,8 +1,9 @@
 """Rows of examples as kernels see them: CSR (`Rows`) and dense (`Dense`), and what one does to a row.
 
-Kernels trust what they get: int32 indices inside the width, strictly increasing in each row; finite float32 or float64
-values, small enough to be squared; writable arrays. `accept` and `survey` say what is wrong with anything else before
-a row of it is learned, and `block` makes kernel-ready pieces of the rest.
+Rows are fit for a kernel if their arrays are writable, their int32 indices lie inside the width and increase strictly
+in each row, and their float32 or float64 values are finite and small enough to be squared. `accept` and `survey` say
+what is wrong with anything else, `block` makes kernel-ready pieces of the rest, and `scan` sees for itself, as it
+multiplies, whether a row is fit.
 """
 
 from __future__ import annotations
