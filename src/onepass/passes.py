@@ -240,7 +240,9 @@ class Pass(Feeding):
             return LinearModel(flip * weights, self.classes, self._bias, self._R, self._about(certificate))
         q = conversions.weights(trace, certificate.conversion, value)
         if how == "combine":
-            return LinearModel(flip * combine(trace, q), self.classes, self._bias, self._R, self._about(certificate))
+            weights = combine(trace, q)
+            weights *= flip
+            return LinearModel(weights, self.classes, self._bias, self._R, self._about(certificate))
         if trace.origin is not None:
             raise ConversionError("vote: not offered for a pass that started from an origin; use how='combine'")
         log = trace.need_log("vote")

@@ -171,7 +171,9 @@ def combine(trace: Trace, q: Ints) -> Floats:
     """
     if len(q) != len(trace.survival) or (q < 0).any() or not q.any():
         raise ValueError(f"q: {len(trace.survival)} weights expected, none negative and not all zero")
-    return weigh(trace, q) / float((q * trace.mass).sum())
+    weights = weigh(trace, q)
+    weights /= float((q * trace.mass).sum())
+    return weights
 
 
 def weigh(trace: Trace, q: Ints) -> Floats:
