@@ -247,16 +247,20 @@ def test_a_fault_of_the_parser_itself_reaches_the_caller(file, monkeypatch):
     assert not our_threads()
 
 
-def test_only_a_few_blocks_are_read_ahead(file, monkeypatch):
-    taken = []
+@pytest.mark.parametrize("packed", [False, True])
+def test_only_a_few_blocks_are_read_ahead(file, monkeypatch, packed):
+    path, ahead, taken = file(TEXT * 50), onepass.io.stream.AHEAD, []
+    if packed:
+        path.write_bytes(gzip.compress(path.read_bytes()))
+        ahead = onepass.io.stream.UNPACKED
     real = onepass.io.stream.ThreadPoolExecutor.submit
     monkeypatch.setattr(
         onepass.io.stream.ThreadPoolExecutor, "submit", lambda self, run: (taken.append(1), real(self, run))[1]
     )
-    with open_stream(file(TEXT * 50), block_size=100, threads=2) as stream:
+    with open_stream(path, block_size=100, threads=2) as stream:
         next(stream)
         threading.Event().wait(0.3)
-        assert len(taken) <= 2 + onepass.io.stream.AHEAD + 3  # waiting, taken out, about to be put in
+        assert ahead < len(taken) <= 2 + ahead + 3  # waiting, taken out, about to be put in
 
 
 def test_bad_lines_may_be_skipped_counted_and_kept(file):

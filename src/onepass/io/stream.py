@@ -29,6 +29,7 @@ from onepass.rows import count
 
 FAULTS = 10  # bad lines that are kept as errors
 AHEAD = 5  # blocks that may wait for the caller, beyond one for each worker
+UNPACKED = 25  # the same of a compressed file: it is unpacked while the program still loads what parses and learns it
 MANY = 1000  # different labels; beyond that they are not collected
 
 
@@ -138,7 +139,7 @@ class Stream:
         self._inline = threads == 0
         workers = threads or min(8, max(1, cores() - (not first.direct)))  # the reader's thread may have to decompress
         self._pool = ThreadPoolExecutor(workers, "onepass-parse")
-        self._queue: queue.Queue[_Item] = queue.Queue(workers + AHEAD)
+        self._queue: queue.Queue[_Item] = queue.Queue(workers + (AHEAD if first.direct else UNPACKED))
         self._stop = threading.Event()
         self._opened = [first]
         first.note = self.note
