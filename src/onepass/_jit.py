@@ -36,7 +36,7 @@ def jit(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """A function of plain numbers, compiled into each kernel that uses it with no call left, however long it is."""
+    """A function compiled into each kernel that uses it with no call left, however long it is."""
     return numba.njit(**SETTING, forceinline=True)(function)  # type: ignore[no-any-return]
 
 
