@@ -275,7 +275,7 @@ GUIDES = {
 }
 
 # Methods that compare arrays: atheris keeps what a watched comparison gives, unless it is True or False, for ever.
-UNWATCHED = ("_sift", "_examples", "_columns")
+UNWATCHED = ("_parse", "_sift", "_examples", "_lone_return", "_columns")
 
 
 def guide(name: str, atheris: Any) -> None:
