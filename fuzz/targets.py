@@ -275,7 +275,7 @@ GUIDES = {
 }
 
 # Methods that compare arrays: atheris keeps what a watched comparison gives, unless it is True or False, for ever.
-UNWATCHED = ("_parse", "_sift", "_examples", "_lone_return", "_columns")
+UNWATCHED = ("Csv._parse", "Csv._sift", "Csv._examples", "Csv._lone_return", "Csv._columns")
 
 
 def guide(name: str, atheris: Any) -> None:
@@ -294,7 +294,7 @@ def guide(name: str, atheris: Any) -> None:
                 setattr(owner, last, atheris.instrument_func(thing))
                 continue
         for key, value in list(vars(thing).items()):
-            if key in UNWATCHED:
+            if f"{thing.__name__}.{key}" in UNWATCHED:
                 continue
             if inspect.isfunction(value) and value.__module__ == getattr(thing, "__module__", thing.__name__):
                 setattr(thing, key, atheris.instrument_func(value))
