@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass._jit import by_type, jit
+from onepass._jit import by_type, jit, prefetch
 from onepass.rows import AnyRows, Dense, Ints, Rows
 
 Words = npt.NDArray[np.uint64]
@@ -39,6 +39,7 @@ FEWEST, MOST = 1 << 8, 1 << 20  # places in the table: 4 kB at first, 16 MB at m
 BASE1, BASE2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95)
 OUT1, OUT2 = (np.uint64(pow(int(base), WINDOW, 1 << 64)) for base in (BASE1, BASE2))  # weight of a row that leaves
 ROW_BITS = np.uint64(40)
+AHEAD = np.uint64(16)  # rows ahead of the one at hand that are asked for
 ROWS, HASH1, HASH2, ANCHOR, MASK, KEPT, AGAIN, BEFORE = range(8)
 
 
@@ -106,7 +107,8 @@ def _stirred(s, index, value):  # type: ignore[no-untyped-def]
 def _print_rows(rows, i, label):  # type: ignore[no-untyped-def]
     """All of a short row; of a long one its last features, or, where they are simply all features, its last values.
 
-    That is one place in memory, fetched once: where it is not at hand, the fetching is what costs.
+    That is one place in memory, fetched once: where it is not at hand, the fetching is what costs, and so `_seek` asks
+    for it ahead.
     """
     j, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
     size = end - j
@@ -140,13 +142,26 @@ def _print_dense(rows, i, label):  # type: ignore[no-untyped-def]
     return _mixed(s)
 
 
+def _seek_rows(rows, i):  # type: ignore[no-untyped-def]
+    end = np.uint64(rows.indptr[i + np.uint64(1)])
+    prefetch(rows.indices, end - np.uint64(1))
+    prefetch(rows.indices, end - np.uint64(FEW))
+
+
+def _seek_dense(rows, i):  # type: ignore[no-untyped-def]
+    pass
+
+
 _print = by_type({Rows: _print_rows, Dense: _print_dense})  # the fingerprint of row i with its label
+_seek = by_type({Rows: _seek_rows, Dense: _seek_dense})  # ask for what the fingerprint of row i will look at
 
 
 @jit
 def _prints(rows, y, prints):  # type: ignore[no-untyped-def]
     """In a loop of its own: so short that the processor fetches several rows at once."""
+    last = np.uint64(y.size - 1)
     for i in range(np.uint64(y.size)):
+        _seek(rows, min(i + AHEAD, last))
         prints[i] = _print(rows, i, y[i])
 
 
