@@ -146,6 +146,7 @@ class Feeding(Holding):
                 self._unseen = part(rows, first, count(rows))
             if not self.stopped:
                 self._read(block(rows, first, last, canonical), codes[first:last])
+                self._hand_over()
 
     def _expected(self, rows: Dense) -> int:
         """The width that dense rows must have."""
@@ -283,7 +284,10 @@ class Feeding(Holding):
 
     def _keep(self, rows: AnyRows, first: int) -> None:
         """Copy the rows of the newest updates into the log; if there is a helper, beside the learning of the next."""
-        self._beside(keep, self._log.cut(), rows, first)
+        log = self._log.cut()
+        self._beside(keep, log, rows, first)
+        if self._helper is not None:  # of few rows it pays only when somebody asks
+            self._beside(self._enter_tally, log)
 
     def _watch(self, kind: str, rows: AnyRows, y: Ints) -> None:
         if kind in self._watched and len(y):

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from onepass.shifting import empty_lazy, size_after, wider
 from onepass.trace import Survivor
 from onepass.trace.columns import Columns, empty_columns
 from onepass.trace.grid import BINS, coarse, floor_index
-from onepass.trace.log import PER_UPDATE, PER_VALUE, empty_log
+from onepass.trace.log import PER_UPDATE, PER_VALUE, Log, empty_log
 from onepass.trace.tally import empty_tally, enter
 
 
@@ -85,6 +86,7 @@ class Holding(Options):
             self._watched["validation"] = Watchlist("hypothesis")
         self._unseen: AnyRows | None = None  # rows being fed that are not checked yet
         self._helper: Executor | None = None  # while a long feed is under way
+        self._aside: list[Callable[[], None]] = []  # work for the helper
         self._waiting: list[Future[None]] = []
         self._rates: Schedule | None = None  # of the rows being fed, where the rate is a user's function
         self._answers: dict[Any, Any] = {}  # the trace and the certificates asked for since the last row
@@ -164,11 +166,12 @@ class Holding(Options):
         columns = coarse(1, floor_index(self.rounds + n) + 1).size
         return 8 * (max(width + 1, len(self._weights))) * self._outputs * columns > self.max_trace_memory
 
-    def _enter_tally(self) -> None:
-        enter(self._tally, self._log, self._since, self._loss_bound or 0.0, self._tallied)
-        self._tallied = self._log.updates
+    def _enter_tally(self, log: Log | None = None) -> None:
+        log = self._log if log is None else log
+        enter(self._tally, log, self._since, self._loss_bound or 0.0, self._tallied)
+        self._tallied = log.updates
         if self._tallied:
-            self._since = int(self._log.round[self._tallied - 1])
+            self._since = int(log.round[self._tallied - 1])
 
     def _declare_radius(self, radius: float | None) -> None:
         self._R = radius
@@ -245,13 +248,25 @@ class Holding(Options):
         if self._helper is None:
             work(*arguments)
         else:
-            self._waiting.append(self._helper.submit(work, *arguments))
+            self._aside.append(partial(work, *arguments))
+
+    def _hand_over(self) -> None:
+        """Let the helper begin with what was put aside."""
+        if self._helper is not None and self._aside:
+            self._waiting.append(self._helper.submit(_do_all, self._aside))
+            self._aside = []
 
     def _catch_up(self) -> None:
         """Wait until all that was done beside is done."""
+        self._hand_over()
         for work in self._waiting:
             work.result()
         self._waiting.clear()
+
+
+def _do_all(works: list[Callable[[], None]]) -> None:
+    for work in works:
+        work()
 
 
 _CHANGING = (
