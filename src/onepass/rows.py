@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 
 LARGEST = 2.0**480  # a value beyond this (3e144) could overflow in a dot product of long rows
 BLOCK = 1 << 20  # values a kernel handles in one call: a few ms, so that Ctrl-C is answered
-AHEAD = np.uint64(64)  # values ahead of a dot product whose weights are asked for: sooner or later is slower
+AHEAD = np.uint64(56)  # values ahead of a dot product whose weights are asked for: sooner or later is slower
 
 
 class Rows(NamedTuple):
