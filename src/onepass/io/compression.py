@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from onepass.errors import DataError
 
-PIECE = 1 << 20  # decompressed at a time, whatever the ratio: memory stays flat
+PIECE = 1 << 21  # decompressed at a time, whatever the ratio: memory stays flat, and a piece is about a block
 READ = 1 << 20  # compressed, at a time
 GRACE = 1 << 24  # decompressed bytes before the ratio is looked at
 MEMORY = 1 << 28  # for xz's dictionary; xz -9 needs 65 MB
@@ -64,7 +64,7 @@ def detect(head: bytes, name: str) -> str:
 
 
 def decompressed(raw: Readable, compression: str, path: str, max_expand: float) -> Iterator[bytes]:
-    """The plain bytes in pieces of at most 1 MB. Raises EndsEarlyError, and DataError for damage, junk or a bomb."""
+    """The plain bytes in pieces of at most 2 MB. Raises EndsEarlyError, and DataError for damage, junk or a bomb."""
     size = 0
     for piece in _pieces(raw, compression, path):
         size += len(piece)
