@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-import onepass.rows
+import onepass.intake
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
 from onepass.feeding import AUTO_ROWS
 from onepass.passes import Pass
@@ -95,7 +95,7 @@ SPOILS = {
 @pytest.mark.parametrize("what", SPOILS)
 @pytest.mark.parametrize("block", [64, 1 << 20])  # a batch has many blocks, or is one
 def test_rows_checked_on_the_way_change_nothing_if_one_is_bad(monkeypatch, what, at, block):
-    monkeypatch.setattr(onepass.rows, "BLOCK", block)
+    monkeypatch.setattr(onepass.intake, "BLOCK", block)
     run = Pass("pa")
     run.feed(X, Y)
     before = run.state()
@@ -169,7 +169,7 @@ def test_rows_checked_on_the_way_are_learned_like_any(monkeypatch, learner, memo
         with monkeypatch.context() as patch:
             patch.setattr(Pass, "_feed_unseen", lambda *given: False)  # every row is looked at before
             whole.feed(same, labels)
-        monkeypatch.setattr(onepass.rows, "BLOCK", block)
+        monkeypatch.setattr(onepass.intake, "BLOCK", block)
         run.feed(rows, labels)
         assert same_state(whole.state(), run.state())
         assert np.array_equal(run.model().weights, whole.model().weights)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import onepass.repeats
 from onepass import OnePassClassifier, Pass
+from onepass.intake import accept, block
 from onepass.io import dump_svmlight
 from onepass.repeats import AGAIN, BEFORE, KEPT, MASK, no_repeats, recognise, repeat_reason
-from onepass.rows import Dense, accept, block
+from onepass.rows import Dense
 from oracles_repeats import repeats
 from test_cli import onepass as program
 

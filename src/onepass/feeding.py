@@ -12,26 +12,11 @@ import numpy as np
 from onepass.alarms import listen, next_look
 from onepass.errors import DataError, LimitError, StoppedError
 from onepass.holding import Holding, UnsoundError, values_in
+from onepass.intake import accept, block, blocks, survey, writable
 from onepass.labels import Labels
 from onepass.learners import has_own_rate, rate_table
 from onepass.loop import GREW, head_of, keep, learn, renew_norm
-from onepass.rows import (
-    LARGEST,
-    AnyRows,
-    Dense,
-    Ints,
-    Rows,
-    accept,
-    block,
-    blocks,
-    count,
-    onto_ball,
-    part,
-    squared_norms,
-    survey,
-    take,
-    writable,
-)
+from onepass.rows import LARGEST, AnyRows, Dense, Ints, Rows, count, onto_ball, part, squared_norms, take
 from onepass.shifting import advance, settle
 from onepass.trace import Survivor
 from onepass.trace.log import PER_VALUE

@@ -16,8 +16,9 @@ import numpy as np
 
 from onepass.certificates import Certificate, certified_loss, certify
 from onepass.conversions import choices
+from onepass.intake import accept
 from onepass.passes import Pass
-from onepass.rows import accept, count, part
+from onepass.rows import count, part
 from onepass.trace import Trace
 from onepass.trace.grid import floor_index, point
 

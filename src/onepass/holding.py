@@ -14,19 +14,13 @@ import numpy as np
 from onepass.alarms import order_state
 from onepass.candidates import Watchlist
 from onepass.errors import ConversionError, DataError
+from onepass.intake import survey
 from onepass.labels import Labels
 from onepass.learners import Setting, has_own_rate
 from onepass.loop import RADIUS2, first_state, head_of, renew_norm
 from onepass.options import Options, is_number
 from onepass.repeats import no_repeats, recognise
-from onepass.rows import (
-    AnyRows,
-    Dense,
-    Floats,
-    Ints,
-    count,
-    survey,
-)
+from onepass.rows import AnyRows, Dense, Floats, Ints, count
 from onepass.schedules import Schedule
 from onepass.shifting import empty_lazy, size_after, wider
 from onepass.trace import Survivor

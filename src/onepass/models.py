@@ -14,24 +14,10 @@ import numpy as np
 from onepass import model_files
 from onepass._jit import by_type, jit
 from onepass.errors import DataError
+from onepass.intake import accept, block, blocks, survey
 from onepass.labels import Label
 from onepass.loop import head_of, score
-from onepass.rows import (
-    LARGEST,
-    AnyRows,
-    Array,
-    Dense,
-    Floats,
-    Ints,
-    Rows,
-    accept,
-    block,
-    blocks,
-    count,
-    onto_ball,
-    part,
-    survey,
-)
+from onepass.rows import LARGEST, AnyRows, Array, Dense, Floats, Ints, Rows, count, onto_ball, part
 from onepass.trace.log import SHIFTS, Log
 
 STRIP = 128  # rows that all hypotheses judge in one call

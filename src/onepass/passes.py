@@ -18,6 +18,7 @@ from onepass.certificates import Certificate, certified_loss, certify
 from onepass.errors import ConversionError, LimitError
 from onepass.feeding import AUTO_ROWS, Feeding
 from onepass.files import sha256
+from onepass.intake import accept, block, survey
 from onepass.labels import Label
 from onepass.learners.shifted import unshifted
 from onepass.loop import SCALE
@@ -25,13 +26,7 @@ from onepass.models import LinearModel, VotedModel
 from onepass.options import OPTIONS
 from onepass.regret import Regret, regret
 from onepass.repeats import repeat_reason
-from onepass.rows import (
-    accept,
-    block,
-    count,
-    onto_ball,
-    survey,
-)
+from onepass.rows import count, onto_ball
 from onepass.shifting import TOTAL, UNUSED, USED, columns_of, weights_of
 from onepass.trace import Survivor, Terms, Trace, combine
 from onepass.trace.log import empty_log

@@ -16,10 +16,11 @@ import numpy as np
 from onepass import conversions
 from onepass.certificates import BOUNDS, certify
 from onepass.experiments.corpus import Corpus, Problem
+from onepass.intake import blocks
 from onepass.loop import head_of, score
 from onepass.models import VotedModel
 from onepass.passes import Pass
-from onepass.rows import AnyRows, Floats, Ints, Rows, blocks, count, onto_ball, part
+from onepass.rows import AnyRows, Floats, Ints, Rows, count, onto_ball, part
 from onepass.trace import Trace, combine
 
 LEARNERS = {"perceptron": "zero_one", "margin": "hinge"}  # and the loss of each

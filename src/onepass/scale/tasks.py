@@ -13,8 +13,9 @@ import numpy as np
 from onepass.conversions import longest
 from onepass.errors import ConversionError, DataError, LimitError, OnepassError, ScaleError
 from onepass.feeding import AUTO_ROWS
+from onepass.intake import accept
 from onepass.passes import Pass
-from onepass.rows import Dense, Floats, Ints, accept
+from onepass.rows import Dense, Floats, Ints
 from onepass.scale.chunks import Chunk, Told
 from onepass.scale.summaries import Summary, summarise
 from onepass.scale.versions import must_match
