@@ -46,6 +46,7 @@ def command(
     """
     pages.check(report, force)
     more = {"penalised": "average", "validation_fraction": validation_fraction}
+    more["max_features"] = reader.features_allowed(reading)
     shown = bool(report) or say.as_json or say.as_jsonl
     run = pages.watched(learner.make(learning, **more), shown)
     with reader.opened(paths, reading) as stream:

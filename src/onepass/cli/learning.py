@@ -17,7 +17,7 @@ from onepass.cli import resuming, terminal
 from onepass.errors import OnepassError
 
 if TYPE_CHECKING:
-    from onepass.io import Stream
+    from onepass.io import Chunk, Stream
     from onepass.passes import Pass
 
 LEARNERS = ("perceptron", "margin", "margin-sphere", "pa", "pa2", "normalized", "shifted")
@@ -145,8 +145,18 @@ class Feeding:
         )
 
 
-def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say, kept: resuming.Keeper | None = None) -> Feeding:
-    """Feed the whole stream; Ctrl-C or SIGTERM ends it after the chunk at hand, with a checkpoint if those are kept."""
+def feed(
+    run: Pass,
+    stream: Stream,
+    max_bad: str,
+    say: terminal.Say,
+    kept: resuming.Keeper | None = None,
+    first: Callable[[Chunk], None] | None = None,
+) -> Feeding:
+    """Feed the whole stream; Ctrl-C or SIGTERM ends it after the chunk at hand, with a checkpoint if those are kept.
+
+    `first` may look at the first chunk before it is learned, and object.
+    """
     feeding = Feeding(run, stream)
     patience = threading.Timer(0.5, say.aside, ["compiling kernels (once) …"])
     patience.daemon = True
@@ -156,6 +166,9 @@ def feed(run: Pass, stream: Stream, max_bad: str, say: terminal.Say, kept: resum
         try:
             with terminal.bar(stream.total_bytes, say) as tick:
                 while not run.stopped and (chunk := next(stream, None)) is not None:
+                    if first is not None:
+                        first(chunk)
+                        first = None
                     with attention.waiting():
                         began = time.perf_counter()
                         _feed(run, *chunk)

@@ -14,7 +14,7 @@ from onepass.errors import DataError
 
 if TYPE_CHECKING:
     from onepass.cli.resuming import Keeper
-    from onepass.io import Stream
+    from onepass.io import Chunk, Stream
 
 FORMATS = ("svmlight", "vw", "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz")
 COMPRESSIONS = ("none", "gz", "zst", "bz2", "xz")
@@ -125,6 +125,7 @@ def opened(
             kept.close()
 
 
+MOST = 1 << 24  # features, unless told otherwise
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 _REMEMBERED = (
     "target",
@@ -137,6 +138,23 @@ _REMEMBERED = (
     "unsorted",
     "duplicates",
 )
+
+
+def features_allowed(reading: dict[str, Any]) -> int:
+    """How many features a pass must take that reads with these options."""
+    bits = reading["bits"]
+    return max(MOST, reading["max_features"] or 0, (1 << bits) + (1 << 16) if bits else 0)  # numbers beside categories
+
+
+def most_features(chunk: Chunk, format: str, reading: dict[str, Any]) -> int:
+    """How many features this and later chunks of a stream may have."""
+    from onepass.rows import Dense
+
+    if isinstance(chunk.rows, Dense):
+        return int(chunk.rows.values.shape[1])
+    if reading["bits"] is None and format in ("svmlight", "npz"):
+        return reading["max_features"] or MOST
+    return 1 << (reading["bits"] or 18)
 
 
 def remember(reading: dict[str, Any], stream: Stream) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 import click
 
 from onepass.cli import learning as learner
-from onepass.cli import pages, resuming, spread, terminal
+from onepass.cli import memory, pages, resuming, spread, terminal
 from onepass.cli import reading as reader
 from onepass.errors import printable
 
@@ -27,6 +28,7 @@ from onepass.errors import printable
 @click.option("--validation-fraction", type=float, default=0.0, help="Rows kept out, for --conversion validation.")
 @click.option("--stop-at", type=float, help="Stop as soon as the certified risk is at most this.")
 @click.option("--require-risk", type=float, help="Exit with 5 unless the certified risk is at most this.")
+@click.option("--max-memory", type=learner.Size(), help="Refuse a run that may need more.")
 @click.option("--show-code", is_flag=True, help="Print the equivalent Python and stop.")
 @spread.options
 @learner.options
@@ -42,6 +44,7 @@ def command(
     validation_fraction: float,
     stop_at: float | None,
     require_risk: float | None,
+    max_memory: int | None,
     show_code: bool,
     spreading: spread.Spreading,
     learning: dict[str, Any],
@@ -68,9 +71,12 @@ def command(
     """
     more = {"conversion": conversion, "validation_fraction": validation_fraction, "stop_at": stop_at}
     more["penalised"] = "average" if conversion == "penalised" else None
+    more["max_features"] = reader.features_allowed(reading)
     if conversion == "validation" and not validation_fraction:
         raise click.UsageError("--conversion validation keeps rows out of the pass: add --validation-fraction 0.1")
     if spreading.asked:
+        if max_memory is not None:
+            raise click.UsageError("--max-memory is for one process; workers have --memory-limit, an option of Dask's")
         if not show_code:
             terminal.check_place("--output", output, force)
         spread.train(spreading, paths, output, require_risk, show_code, learning | more, reading, say)
@@ -98,7 +104,9 @@ def command(
             f"reading {printable(', '.join(stream.paths[:3]))} as {stream.format}, compression {stream.compression}"
         )
         kept.look_at(stream)
-        feeding = learner.feed(run, stream, reading["max_bad"], say, kept)
+
+        look = partial(memory.check, run, stream, reading, max_memory, say)
+        feeding = learner.feed(run, stream, reading["max_bad"], say, kept, look)
         notes = stream.notes
     for note in notes:
         say.aside(note)

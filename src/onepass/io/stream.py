@@ -137,7 +137,8 @@ class Stream:
         self._flags = self._quarantined = 0
         self._mark = _Mark()
         self._inline = threads == 0
-        workers = threads or min(8, max(1, cores() - (not first.direct)))  # the reader's thread may have to decompress
+        # The reader's thread may have to decompress.
+        self._workers = workers = threads or min(8, max(1, cores() - (not first.direct)))
         self._pool = ThreadPoolExecutor(workers, "onepass-parse")
         self._queue: queue.Queue[_Item] = queue.Queue(workers + (AHEAD if first.direct else UNPACKED))
         self._stop = threading.Event()
@@ -159,6 +160,11 @@ class Stream:
     def columns(self) -> tuple[str, ...] | None:
         """The names of the feature columns, in formats that have them and once the first block is read."""
         return getattr(self._form, "columns", None)
+
+    @property
+    def room(self) -> int:
+        """Bytes of text that may be under way at once: waiting, being parsed, and in the caller's hands."""
+        return (self._queue.maxsize + self._workers + 1) * self._limits.block_size
 
     @property
     def position(self) -> Position:

@@ -1,0 +1,79 @@
+"""How much memory a run may take at most, known once the first rows are there and before one of them is learned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from onepass.cli import learning as learner
+from onepass.cli import reading as reader
+from onepass.cli import terminal
+
+if TYPE_CHECKING:
+    from onepass.io import Chunk, Stream
+    from onepass.passes import Pass
+
+KERNELS = 64 << 20  # what is still to be loaded: compiled code, and what writes the model
+PARSED = 5  # bytes that a byte of text takes while it is parsed and learned, its own included
+TABLES = 20  # the same of a table: "0," becomes a double more than once
+VECTORS = 8  # of weights at once: in use, to go back to, outgrown, last, model (two halves), folded (two)
+FROZEN = 6  # the same of each kind of candidates: the newest five, and the next
+TRACES = 3  # what folding update rows takes: the rows, the columns, and these on a coarser grid
+
+
+class Need(NamedTuple):
+    """Bytes, at most."""
+
+    program: int
+    reading: int
+    weights: int
+    trace: int
+    features: int  # a number
+
+    @property
+    def total(self) -> int:
+        return self.program + self.reading + self.weights + self.trace
+
+    def __str__(self) -> str:
+        parts = (f"{name} {megabytes(getattr(self, name))}" for name in ("program", "reading", "weights", "trace"))
+        return f"{megabytes(self.total)} at most ({', '.join(parts)}; {self.features:,} features)"
+
+
+def needed(run: Pass, stream: Stream, chunk: Chunk, reading: dict[str, Any], used: float) -> Need:
+    """What a run may need that begins with this chunk, in a process that has used so many MB."""
+    features = reader.most_features(chunk, stream.format, reading)
+    outputs = 1 if len(run.classes) <= 2 else len(run.classes)
+    kinds = (run.penalised is not None) + (run.validation_fraction > 0.0)
+    growth = TABLES if stream.format in reader.TABLES else PARSED
+    whole = stream.total_bytes if stream.compression == "none" else None  # a small file keeps few rows
+    return Need(
+        int(used * 2**20) + KERNELS,
+        growth * (stream.room if whole is None else min(stream.room, whole)),
+        8 * (features + 1) * outputs * (VECTORS + FROZEN * kinds),
+        TRACES * (run.max_trace_memory if whole is None else min(run.max_trace_memory, growth * whole)),
+        features,
+    )
+
+
+def check(
+    run: Pass, stream: Stream, reading: dict[str, Any], limit: int | None, say: terminal.Say, chunk: Chunk
+) -> None:
+    """Say what a run may need; end it if that is more than it is allowed."""
+    need = needed(run, stream, chunk, reading, learner.peak_memory())
+    say.detail(f"this run may need {need}")
+    if limit is not None and need.total > limit:
+        fewer = "--bits 18 or --max-features 100000 for fewer weights"
+        less = f"--max-trace-memory {run.max_trace_memory >> 22}MB for a shorter trace"
+        raise click.UsageError(
+            f"this run may need {need}, and --max-memory allows {megabytes(limit)}: try "
+            f"{fewer if need.weights > need.trace else less}"
+        )
+
+
+def megabytes(size: int) -> str:
+    """
+    >>> megabytes(300 << 20)
+    '300 MB'
+    """
+    return f"{size / 2**20:,.0f} MB"

@@ -1,0 +1,72 @@
+"""What a run may need is said before it starts, is an upper bound, and can be forbidden."""
+
+import re
+
+import numpy as np
+import pytest
+
+from test_cli import onepass, process
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Rows that teach nothing, each with features of its own: updates in every other round, and a long trace."""
+    folder = tmp_path_factory.mktemp("memory")
+    rng = np.random.default_rng(0)
+    with open(folder / "noise.svm", "w") as file:
+        for _ in range(40):
+            features = np.sort(rng.integers(1, 1 << 20, (1000, 30)), axis=1)
+            for label, row in zip(rng.choice([-1, 1], 1000).tolist(), features.tolist(), strict=True):
+                file.write(f"{label} " + " ".join(f"{f}:1" for f in dict.fromkeys(row)) + "\n")
+    (folder / "wide.svm").write_text(f"1 {(1 << 24) + 1}:1\n-1 1:1\n1 2:1\n")
+    (folder / "small.csv").write_text("a,b,y\n1,2,0\n3,4,1\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--max-trace-memory", "256MB"),
+        ("--max-trace-memory", "64MB", "--conversion", "penalised"),
+        ("--bits", "14", "--max-trace-memory", "4MB"),
+        ("--bits", "16", "--max-trace-memory", "4MB", "--conversion", "penalised", "--learner", "pa"),
+    ],
+    ids=" ".join,
+)
+def test_what_a_run_may_need_is_more_than_it_takes(folder, options):
+    process(folder, "train", "noise.svm", *options, "-q")  # what compiling takes is not counted
+    done = process(folder, "train", "noise.svm", "--max-features", 1 << 20, *options, "-v", "-o", "m", "--force")
+    assert done.returncode == 0, done.stderr
+    may = int(re.search(r"this run may need ([\d,]+) MB at most", done.stderr)[1].replace(",", ""))
+    took = int(re.search(r", (\d+) MB at most$", done.stderr, re.MULTILINE)[1])
+    assert took <= may
+    assert may <= 3 * took  # nor is it a number that says nothing
+
+
+def test_a_run_that_may_need_more_is_refused_with_the_number_and_the_remedy(folder):
+    done = onepass(folder, "train", "noise.svm", "--max-memory", "500MB", "-o", "none.safetensors", code=2)
+    assert re.search(
+        r"may need [\d,]+ MB at most \(program .* 16,777,216 features\), and --max-memory allows 500 MB", done.stderr
+    )
+    assert "try --bits 18 or --max-features" in done.stderr
+    assert not (folder / "none.safetensors").exists()
+    done = onepass(folder, "train", "noise.svm", "--max-memory", "400MB", "--bits", "10", code=2)
+    assert "try --max-trace-memory 64MB" in done.stderr
+
+
+def test_a_small_table_needs_little(folder):
+    done = onepass(folder, "train", "small.csv", "--max-memory", "4GB", "-v")
+    assert "trace 0 MB; 2 features" in done.stderr
+
+
+def test_workers_have_limits_of_their_own(folder):
+    done = onepass(folder, "train", "noise.svm", "--workers", "2", "--max-memory", "4GB", code=2)
+    assert "--max-memory is for one process" in done.stderr
+
+
+@pytest.mark.parametrize("options", [("--max-features", 1 << 25), ("--bits", "25")])
+def test_more_features_than_usual_can_be_allowed(folder, options):
+    done = onepass(folder, "train", "wide.svm", *options)
+    assert "3 rows, 16,777,217 features" in done.stdout
+    done = onepass(folder, "train", "wide.svm", code=3)
+    assert "--bits 24 or --max-features" in done.stderr
