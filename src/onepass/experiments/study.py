@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from onepass.cores import cores
 from onepass.experiments.corpus import Corpus, pairs
 from onepass.experiments.protocol import CURVES, LANDMARKS, LEARNERS, Design, cut, pauses, run
 from onepass.rows import Floats, Ints
@@ -168,7 +168,7 @@ def study(
     jobs = [(p, learner, repeat) for p in problems for learner in learners for repeat in range(design.repeats)]
     work = sum(len(problem.places) for problem, _, _ in jobs)
     found, done = {}, 0
-    pool = ThreadPoolExecutor(threads or os.cpu_count() or 1, "onepass-study")
+    pool = ThreadPoolExecutor(threads or cores(), "onepass-study")
     try:
         waiting = {pool.submit(run, corpus, *job, design): (job[0].name, *job[1:]) for job in jobs}
         sizes = {problem.name: len(problem.places) for problem in problems}

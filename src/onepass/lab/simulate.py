@@ -8,7 +8,6 @@ replica at a time. `run` chooses the cheapest exact way: students of a noiseless
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
+from onepass.cores import cores
 from onepass.lab import clean, noisy, smooth
 from onepass.lab.curves import Curves
 from onepass.lab.noisy import ExactlyShifted
@@ -170,7 +170,7 @@ def _together(
     """Block by block, all replicas: one(replica, first, stop, looks, schedule) runs rounds first+1..stop."""
     if threads is not None and threads < 1:
         raise ValueError(f"threads: at least 1 expected, got {threads!r}")
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads or cores()) as pool:
         try:
             for first in range(0, int(times[-1]), block):
                 stop = min(first + block, int(times[-1]))
