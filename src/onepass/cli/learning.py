@@ -71,6 +71,7 @@ _OPTIONS = (
     ),
     click.option("--radius", type=Radius(), help="Scale rows onto the ball of this radius; needed for the hinge loss."),
     click.option("--horizon", type=click.IntRange(1), help="Number of rows, if known beforehand."),
+    click.option("--n-features", type=click.IntRange(1), help="Number of features, if known; for normalized, shifted."),
     click.option(
         "--cutoffs", type=click.Choice(["grid", "all"]), default="grid", show_default=True, help="Cutoffs tried."
     ),
@@ -106,7 +107,7 @@ def make(learning: dict[str, Any], **more: Any) -> Pass:
     try:
         return Pass(**learning, **more)
     except (ValueError, TypeError, ConversionError) as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(str(error).replace("declare n_features", "say --n-features")) from None
 
 
 class Feeding:
