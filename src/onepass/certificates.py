@@ -24,7 +24,7 @@ LOSSES = ("zero_one", "hinge")
 _WORDS = {"zero_one": "0-1 risk", "hinge": "hinge risk (and so the 0-1 risk)", "given": "risk"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """A bound on the risk, what it speaks of, and what it assumes. `str()` is one sentence.
 
@@ -57,6 +57,13 @@ class Certificate:
         plain = asdict(self)
         plain["assumptions"] = list(self.assumptions)
         return {key: None if isinstance(v, float) and math.isnan(v) else v for key, v in plain.items()}
+
+    def __eq__(self, other: object) -> bool:
+        """Of plain values: so a withheld certificate equals itself, although its risk is NaN."""
+        return isinstance(other, Certificate) and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.conversion, self.k, self.delta, self.rounds))
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Certificate:
