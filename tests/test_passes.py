@@ -461,3 +461,14 @@ def test_a_sparse_array_of_one_dimension_is_one_row():
     run = Pass(n_features=5)
     run.feed(scipy.sparse.csr_array(np.ones(5)), [1])
     assert run.rows == 1
+
+
+def test_an_error_beside_the_learning_is_raised_once(monkeypatch):
+    monkeypatch.setattr(onepass.intake, "BLOCK", 64)
+    run = Pass(n_features=X.shape[1])
+    with monkeypatch.context() as patch:
+        patch.setattr(Pass, "_heed", lambda *given: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run.feed(X, Y)
+    run.feed(X, Y)
+    assert run._waiting == run._aside == []

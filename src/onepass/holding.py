@@ -253,9 +253,9 @@ class Holding(Options):
     def _catch_up(self) -> None:
         """Wait until all that was done beside is done."""
         self._hand_over()
-        for work in self._waiting:
+        waiting, self._waiting = self._waiting, []
+        for work in waiting:  # an error is raised here, once
             work.result()
-        self._waiting.clear()
 
 
 def _do_all(works: list[Callable[[], None]]) -> None:
