@@ -53,12 +53,16 @@ def commands(room: str) -> Iterator[str]:
         )
         yield from ("train words.csv --text-column t", "train words.jsonl --text-column t --target y", "check two.svm")
     elif room == "cluster":
-        for init in ("local-search++", "k-means++", "greedy-k-means++", "k-means||", "random"):
+        from onepass.cli.cluster import METHODS
+
+        for init in METHODS:
             yield f"cluster two.csv -k 2 --init {init} --ignore y"
         yield from ("cluster two.svm -k 2", "cluster two.csv -k 2 --stream --ignore y")
     elif room == "experts":
-        yield from (f"experts advice.csv --rule {rule}" for rule in ("hedge", "majority", "randomized"))
-        yield from ("experts advice.csv --rule share --switches 3", "experts --data two.svm")
+        from onepass.cli.experts import RULES
+
+        yield from (f"experts advice.csv --rule {rule}" + " --switches 3" * (rule == "share") for rule in RULES)
+        yield "experts --data two.svm"
     else:
         figures = ("figure1", "figure2", "flow", "noise", "schedules")
         yield from (f"lab {name} --replicas 2 --alpha 100 --force" for name in figures)
