@@ -18,8 +18,8 @@ from onepass.cluster.crew import BLOCK, Crew
 from onepass.cluster.distance import slack
 from onepass.rows import AnyRows, Dense, Floats
 
-DIRECTIONS = 32
-WIDE = 4 * DIRECTIONS  # columns from which a projection pays
+DIRECTIONS = 64  # MNIST: 12 % of the distances are left to compute, with 32 a quarter, with 128 still 7
+WIDE = 2 * DIRECTIONS  # columns from which a projection pays
 SAMPLE = 1024
 Tiles = npt.NDArray[np.float32]
 
