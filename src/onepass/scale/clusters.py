@@ -11,9 +11,17 @@ from onepass.errors import ScaleError
 
 DEATHS = 3  # local workers that may die of one task before it is to blame: each takes seconds to come back
 
-
 # Workers keep freed memory for the next block; Dask would have them give it back at once, to be zeroed again.
 MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(512 << 20), "MALLOC_MMAP_THRESHOLD_": str(32 << 20), "OMP_NUM_THREADS": "1"}
+# Left to themselves, Dask's processes profile and time themselves up to a hundred times a second, busy or idle, which
+# takes an eighth of a core.
+SETTINGS = {
+    "distributed.scheduler.allowed-failures": DEATHS - 1,
+    "distributed.nanny.pre-spawn-environ": MEMORY,
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "5s",
+}
 
 
 @contextmanager
@@ -27,8 +35,7 @@ def local_workers(count: int) -> Iterator[Any]:
     distributed = _distributed()
     import dask
 
-    settings = {"distributed.scheduler.allowed-failures": DEATHS - 1, "distributed.nanny.pre-spawn-environ": MEMORY}
-    with dask.config.set(settings):
+    with dask.config.set(SETTINGS):
         cluster = distributed.LocalCluster(
             n_workers=count,
             threads_per_worker=1,

@@ -149,9 +149,7 @@ class Cluster:
             call = delayed(function, pure=True)
             graph = [call(*line, dask_key_name=key) for line, key in zip(arguments, keys, strict=True)]
             return list(self.client.compute(graph, optimize_graph=False))
-        return [
-            self.client.submit(function, *line, key=key, pure=True) for line, key in zip(arguments, keys, strict=True)
-        ]
+        return list(self.client.map(function, *zip(*arguments, strict=True), key=keys, pure=True))
 
     def fetch(self, handles: Sequence[Handle], names: Sequence[str]) -> Iterator[tuple[int, Any]]:
         from distributed import as_completed
