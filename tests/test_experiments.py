@@ -211,6 +211,6 @@ def test_the_command_reads_rcv1_from_a_folder_and_says_what_is_missing(tmp_path)
     for options, message in (
         (["--data", "nothing.svm"], "is not there"),
         (["--data", folder, "--documents", 2000], "leave it out with --data"),
-        (["--output", "nowhere"], "is not a folder"),
+        (["--output", "figure3.svg"], "cannot be made a folder"),
     ):
         assert message in onepass(tmp_path, "reproduce", "--force", *options, code=2).stderr

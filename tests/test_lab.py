@@ -518,8 +518,10 @@ def test_what_the_theory_forbids_is_seen():
 
 @compiled
 def test_lab_command_writes_figure_table_and_json(tmp_path):
+    folder = tmp_path / "not" / "there yet"
+
     def call(*more):
-        line = ["lab", "figure1", "--replicas", "40", "--alpha", "200", "-o", str(tmp_path), *more]
+        line = ["lab", "figure1", "--replicas", "40", "--alpha", "200", "-o", str(folder), *more]
         return CliRunner().invoke(program, line)
 
     first = call("--json", "--threads", "1")
@@ -527,7 +529,7 @@ def test_lab_command_writes_figure_table_and_json(tmp_path):
     result = json.loads(first.stdout)
     assert result["replicas"] == 40
     assert {finding["holds"] for finding in result["findings"]} <= {True, False}
-    files = {path.suffix: path.read_bytes() for path in tmp_path.iterdir()}
+    files = {path.suffix: path.read_bytes() for path in folder.iterdir()}
     assert sorted(files) == [".csv", ".png", ".svg"]
     rows = files[".csv"].decode().splitlines()
     assert rows[0] == "panel,label,kind,x,y,low,high"
@@ -538,10 +540,13 @@ def test_lab_command_writes_figure_table_and_json(tmp_path):
     again = call("--force", "--threads", "2")
     assert again.exit_code == 0
     assert "4/π" in again.stdout
-    assert {path.suffix: path.read_bytes() for path in tmp_path.iterdir()} == files
+    assert {path.suffix: path.read_bytes() for path in folder.iterdir()} == files
 
 
 def test_lab_command_refuses_before_it_runs(tmp_path):
-    missing = CliRunner().invoke(program, ["lab", "figure2", "-o", str(tmp_path / "nowhere")])
-    assert missing.exit_code == 2
-    assert "not a folder" in missing.output
+    file = tmp_path / "file"
+    file.write_text("")
+    for place in (file, file / "below"):
+        refused = CliRunner().invoke(program, ["lab", "figure2", "-o", str(place)])
+        assert refused.exit_code == 2
+        assert "cannot be made a folder" in refused.output

@@ -84,14 +84,16 @@ def _findings(experiment: Any) -> list[dict[str, Any]]:
 
 
 def check(folder: Path, files: list[Path], force: bool) -> None:
-    """Everything that could spoil the end of a long run, before it starts."""
-    if not folder.is_dir():
-        raise click.UsageError(f"--output: {str(folder)!r} is not a folder")
+    """Everything that could spoil the end of a long run, before it starts; the folder is made if it is not there."""
     there = [str(file) for file in files if file.exists()]
     if there and not force:
         raise click.UsageError(f"{', '.join(there)}: already there; --force overwrites")
     if importlib.util.find_spec("matplotlib") is None:
         raise click.UsageError("figures need matplotlib: pip install 'onepass[report]'")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.UsageError(f"--output: {str(folder)!r} cannot be made a folder ({error.strerror})") from None
 
 
 def subcommand(name: str, text: str) -> click.Command:
