@@ -3,8 +3,9 @@
     python benchmarks/text_to_model.py [--sizes 0.5 2] [--runs 5] [--folder DIR]
 
 Writes svmlight and Vowpal Wabbit files of newswire documents (the Perceptron errs on 1 % to 6 % of them), then runs the
-programs in turn and prints medians, ratios and peak memory. scikit-learn's loader reads the smallest file only, unless
-asked: it needs minutes and gigabytes.
+programs in turn and prints medians, ratios and peak memory. All find the same machine: just before each run its file
+is read, and half a gigabyte written and freed, since on a virtual machine whoever comes first to memory fetches it from
+the host. scikit-learn's loader reads the smallest file only, unless asked: it needs minutes and gigabytes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,15 @@ from onepass.datasets import Newswire
 PAIR = ("CCAT", "GCAT")
 # All of them as installed: with their modules compiled.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-VW = "import sys, vowpalwabbit; vowpalwabbit.Workspace(sys.argv[1]).finish()"
+ONEPASS = [sys.executable, "-m", "onepass.cli"]
+WABBIT = "import sys, vowpalwabbit; vowpalwabbit.Workspace(sys.argv[1]).finish()"
+PREPARE = """
+import sys
+with open(sys.argv[1], "rb", buffering=0) as file:
+    while file.read(1 << 20):
+        pass
+b"1" * (1 << 29)
+"""
 SKLEARN = """
 import sys, pickle
 from sklearn.datasets import load_svmlight_file
@@ -76,6 +85,24 @@ def run(program: list[str]) -> tuple[float, float]:
     return seconds, used.ru_maxrss / 1024
 
 
+def onepass(file: Path, out: Path) -> list[str]:
+    return [*ONEPASS, "train", str(file), "-o", str(out), "--force", "-q"]
+
+
+def wabbit(file: Path, out: Path) -> list[str]:
+    return [sys.executable, "-c", WABBIT, f"-d {file} --loss_function hinge -b 18 --quiet -f {out}"]
+
+
+PROGRAMS = {
+    "onepass svm": (onepass, "svm"),
+    "onepass vw": (onepass, "vw"),
+    "vowpal wabbit": (wabbit, "vw"),
+    "onepass svm.gz": (onepass, "svm.gz"),
+    "onepass vw.gz": (onepass, "vw.gz"),
+    "vowpal wabbit gz": (wabbit, "vw.gz"),
+}
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--sizes", type=float, nargs="*", default=[0.5, 2.0])
@@ -84,44 +111,34 @@ def main() -> None:
     options.add_argument("--sklearn-runs", type=int, default=1)
     args = options.parse_args()
     folder = args.folder or Path(tempfile.mkdtemp())
-    onepass = [sys.executable, "-m", "onepass.cli"]
     small = folder / "ten.svm"
     small.write_text("".join(f"{1 if i % 2 else -1} {i + 1}:1\n" for i in range(10)))
-    out = str(folder / "model")
-    run([*onepass, "train", str(small), "-o", out, "--force", "-q"])  # compile, if need be
-    for name, program in (
-        ("onepass --help", [*onepass, "--help"]),
-        ("onepass train, ten lines", [*onepass, "train", str(small), "-o", out, "--force", "-q"]),
-    ):
+    out = folder / "model"
+    run(onepass(small, out))  # compile, if need be
+    for name, program in (("onepass --help", [*ONEPASS, "--help"]), ("onepass train, ten lines", onepass(small, out))):
         print(f"{name:28s} {statistics.median(run(program)[0] for _ in range(5)):6.2f} s")
     for size in args.sizes:
         files = write(folder, size)
         print(f"\n{size:g} GB of svmlight ({os.path.getsize(files['svm']):,} bytes)")
-        vw = "--loss_function hinge -b 18 --quiet -f " + out
-        programs = {
-            "onepass svm": [*onepass, "train", str(files["svm"]), "-o", out, "--force", "-q"],
-            "onepass vw": [*onepass, "train", str(files["vw"]), "-o", out, "--force", "-q"],
-            "vowpal wabbit": [sys.executable, "-c", VW, f"-d {files['vw']} {vw}"],
-            "onepass svm.gz": [*onepass, "train", str(files["svm.gz"]), "-o", out, "--force", "-q"],
-            "onepass vw.gz": [*onepass, "train", str(files["vw.gz"]), "-o", out, "--force", "-q"],
-            "vowpal wabbit gz": [sys.executable, "-c", VW, f"-d {files['vw.gz']} {vw}"],
-        }
-        spent: dict[str, list[float]] = {name: [] for name in programs}
+        spent: dict[str, list[float]] = {name: [] for name in PROGRAMS}
         memory: dict[str, float] = {}
         for _ in range(args.runs):
-            for name, program in programs.items():
-                seconds, peak = run(program)
+            for name, (program, kind) in PROGRAMS.items():
+                run([sys.executable, "-c", PREPARE, str(files[kind])])
+                seconds, peak = run(program(files[kind], out))
                 spent[name].append(seconds)
                 memory[name] = max(peak, memory.get(name, 0.0))
         if args.sklearn_runs:
-            found = [run([sys.executable, "-c", SKLEARN, str(files["svm"]), out]) for _ in range(args.sklearn_runs)]
+            found = [
+                run([sys.executable, "-c", SKLEARN, str(files["svm"]), str(out)]) for _ in range(args.sklearn_runs)
+            ]
             spent["scikit-learn"], memory["scikit-learn"] = [s for s, _ in found], max(m for _, m in found)
         median = {name: statistics.median(values) for name, values in spent.items()}
         for name, seconds in median.items():
             packed = name.endswith("gz")
             peer = median["vowpal wabbit gz" if packed else "vowpal wabbit"]
-            ours = median["onepass svm.gz" if packed else "onepass svm"]
-            ratios = f"vowpal wabbit / this {peer / seconds:5.2f}, this / onepass {seconds / ours:5.2f}"
+            here = median["onepass svm.gz" if packed else "onepass svm"]
+            ratios = f"vowpal wabbit / this {peer / seconds:5.2f}, this / onepass {seconds / here:5.2f}"
             print(f"{name:18s} {seconds:7.2f} s  {memory[name]:6.0f} MB   {ratios}")
     print(f"\nthis process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
