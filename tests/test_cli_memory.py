@@ -48,10 +48,19 @@ def test_a_run_that_may_need_more_is_refused_with_the_number_and_the_remedy(fold
     assert re.search(
         r"may need [\d,]+ MB at most \(program .* 16,777,216 features\), and --max-memory allows 500 MB", done.stderr
     )
-    assert "try --bits 18 or --max-features" in done.stderr
     assert not (folder / "none.safetensors").exists()
-    done = onepass(folder, "train", "noise.svm", "--max-memory", "400MB", "--bits", "10", code=2)
-    assert "try --max-trace-memory 64MB" in done.stderr
+    done = onepass(folder, "train", "noise.svm", "--max-memory", "50MB", code=2)
+    assert re.search(r"allows 50 MB: too little for any model; allow [\d,]+ MB", done.stderr)
+
+
+@pytest.mark.parametrize("features", [(), ("--bits", "14")])
+def test_the_remedy_is_one(folder, features):
+    refused = process(folder, "train", "noise.svm", "--max-memory", "450MB", *features)
+    assert refused.returncode == 2
+    tries = re.findall(r"(--bits) (\d+)|(--max-trace-memory) (\d+MB)", refused.stderr.split("try ")[-1])
+    assert len(tries) == (1 if features else 2)
+    remedy = [word for found in tries for word in found if word]
+    assert process(folder, "train", "noise.svm", "--max-memory", "450MB", *features, *remedy).returncode == 0
 
 
 def test_a_small_table_needs_little(folder):

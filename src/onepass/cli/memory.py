@@ -63,12 +63,27 @@ def check(
     need = needed(run, stream, chunk, reading, learner.peak_memory())
     say.detail(f"this run may need {need}")
     if limit is not None and need.total > limit:
-        fewer = "--bits 18 or --max-features 100000 for fewer weights"
-        less = f"--max-trace-memory {run.max_trace_memory >> 22}MB for a shorter trace"
         raise click.UsageError(
-            f"this run may need {need}, and --max-memory allows {megabytes(limit)}: try "
-            f"{fewer if need.weights > need.trace else less}"
+            f"this run may need {need}, and --max-memory allows {megabytes(limit)}: {_remedy(need, limit)}"
         )
+
+
+def _remedy(need: Need, limit: int) -> str:
+    """Options under which weights and trace have half each of what is left for them, and so fit.
+
+    >>> _remedy(Need(200 << 20, 100 << 20, 1 << 30, 768 << 20, 1 << 24), 400 << 20)
+    'try --bits 19 or --max-features 819200 for fewer weights, and --max-trace-memory 16MB for a shorter trace'
+    """
+    half = (limit - need.program - need.reading) // 2
+    if half < TRACES << 20:
+        return f"too little for any model; allow {megabytes(need.total)}"
+    tries = []
+    if need.weights > half:
+        most = need.features * half // need.weights
+        tries.append(f"--bits {most.bit_length() - 1} or --max-features {most} for fewer weights")
+    if need.trace > half:
+        tries.append(f"--max-trace-memory {(half // TRACES) >> 20}MB for a shorter trace")
+    return f"try {', and '.join(tries)}"
 
 
 def megabytes(size: int) -> str:
