@@ -16,7 +16,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracles_cluster as oracle
 from onepass.cluster import Coreset, KMeans, crew, kmeans_plusplus, means, quality, swaps
+from onepass.cluster.distance import slack
 from onepass.cluster.kmeans import assign, lloyd
+from onepass.cluster.lanes import LANES, keep_nearest
 from onepass.cluster.optimum import guarantee
 from onepass.cluster.points import as_points
 from onepass.errors import DataError
@@ -34,6 +36,23 @@ def dyadic(rng, n, width, shape):
     if shape == "constant":
         X = np.broadcast_to(X[0], X.shape)
     return X
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("lanes", [1, 37, LANES])
+def test_scores_in_lanes_are_within_the_room_for_rounding(dtype, lanes):
+    rng = np.random.default_rng(lanes)
+    x, y = (rng.normal(size=(8, n)).astype(dtype) * 1000 for n in (LANES, 6))
+    half_norms = (0.5 * (y.astype(np.float64) ** 2).sum(axis=0)).astype(dtype)
+    found = np.full(lanes, np.inf, dtype), np.full(lanes, np.inf, dtype), np.full(lanes, -1, np.int32)
+    around = np.ascontiguousarray(y.T), half_norms, np.arange(6, dtype=np.int32)
+    keep_nearest(x, around, np.arange(6, dtype=np.int32), np.empty((2, LANES), dtype), found)
+    x, y = x[:, :lanes].astype(np.longdouble), y.astype(np.longdouble)
+    scores = (y**2).sum(axis=0) / 2 - x.T @ y
+    room = slack(dtype, 8).relative * (np.sqrt((x**2).sum(axis=0)) + np.sqrt((y**2).sum(axis=0)).max()) ** 2 / 2
+    assert (found[2] == scores.argmin(axis=1)).all()
+    for place in (0, 1):
+        assert (abs(found[place] - np.sort(scores, axis=1)[:, place]) <= room).all()
 
 
 @st.composite

@@ -160,6 +160,29 @@ def _compiled_trailing_zeros(word):  # type: ignore[no-untyped-def]
     return lambda word: _trailing_zeros(word)
 
 
+def fused(x: Any, y: Any, z: Any) -> Any:
+    """x·y + z for floats of one type; compiled, rounded once where the processor can, which is twice as fast.
+
+    For what only rules out, with room for rounding: its last bit is not the same on every machine.
+    """
+    return x * y + z
+
+
+@intrinsic
+def _fused(context, x, y, z):  # type: ignore[no-untyped-def]
+    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        kind = arguments[0].type
+        shape = ir.FunctionType(kind, [kind, kind, kind])
+        return builder.call(builder.module.declare_intrinsic("llvm.fmuladd", (kind,), shape), arguments)
+
+    return x(x, x, x), code
+
+
+@overload(fused)
+def _compiled_fused(x, y, z):  # type: ignore[no-untyped-def]
+    return lambda x, y, z: _fused(x, y, z)
+
+
 def prefetch(array: Any, at: Any) -> None:
     """Tell the processor that array[at] will be wanted; compiled, an instruction that reads nothing and cannot fail."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from onepass._jit import jit
+from onepass._jit import fused, jit
 
 LANES = 128  # rows in a tile: d·128 numbers stay in the first-level cache while d ≤ 64 (float32)
 
@@ -39,15 +39,15 @@ def keep_nearest(tile, around, near, acc, found) -> Any:  # type: ignore[no-unty
             v0, v1, v2, v3 = away[q, f], away[q, f1], away[q, f2], away[q, f3]
             for l in range(lanes):
                 x0, x1, x2, x3 = tile[f, l], tile[f1, l], tile[f2, l], tile[f3, l]
-                acc[0, l] -= (x0 * u0 + x1 * u1) + (x2 * u2 + x3 * u3)
-                acc[1, l] -= (x0 * v0 + x1 * v1) + (x2 * v2 + x3 * v3)
+                acc[0, l] = fused(-x3, u3, fused(-x2, u2, fused(-x1, u1, fused(-x0, u0, acc[0, l]))))
+                acc[1, l] = fused(-x3, v3, fused(-x2, v2, fused(-x1, v1, fused(-x0, v0, acc[1, l]))))
         g1, g2, g3 = last + np.uint64(1), last + np.uint64(2), last + np.uint64(3)
         u0, u1, u2, u3 = away[p, last], away[p, g1], away[p, g2], away[p, g3]
         v0, v1, v2, v3 = away[q, last], away[q, g1], away[q, g2], away[q, g3]
         for l in range(lanes):
             x0, x1, x2, x3 = tile[last, l], tile[g1, l], tile[g2, l], tile[g3, l]
-            u = acc[0, l] - ((x0 * u0 + x1 * u1) + (x2 * u2 + x3 * u3))
-            v = acc[1, l] - ((x0 * v0 + x1 * v1) + (x2 * v2 + x3 * v3))
+            u = fused(-x3, u3, fused(-x2, u2, fused(-x1, u1, fused(-x0, u0, acc[0, l]))))
+            v = fused(-x3, v3, fused(-x2, v2, fused(-x1, v1, fused(-x0, v0, acc[1, l]))))
             low, high = (v, u) if v < u else (u, v)
             name = b if v < u else a
             nearer = low < first[l]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onepass._jit import jit
+from onepass._jit import jit, prefetch
 from onepass.cluster.bounds import Drift, State
 from onepass.cluster.crew import Crew
 from onepass.cluster.distance import Slack, Targets, nearest, slack, squared_distance
@@ -21,6 +21,7 @@ from onepass.rows import Dense, Floats, Ints
 
 AROUND = 2.0  # a centre's surroundings reach to so many times the distance of its nearest neighbour
 EXTRA = 0.5  # so many half gaps farther than needed for the label, for the sake of the lower bound
+AHEAD = 16  # rows that are on their way from memory while one is taken into its tile
 SHELLS = 16  # steps of distance by which open rows are sorted, so that rows of a tile look equally far
 
 
@@ -122,6 +123,9 @@ def _look_outward(rows, centres, around, slack, state, todo) -> Any:  # type: ig
             reach = 0.0
             for l in range(np.uint64(lanes)):
                 i = np.uint64(members[l])
+                soon = np.uint64(order[min(np.uint64(begin) + l + np.uint64(AHEAD), np.uint64(order.size - 1))])
+                prefetch(rows.values[soon], np.uint64(0))
+                prefetch(state.upper, soon)
                 reach = max(reach, np.float64(state.upper[i]))
                 for f in range(np.uint64(width)):
                     tile[f, l] = rows.values[i, f] - centres.values[a, f]
