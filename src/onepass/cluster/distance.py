@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass._jit import by_type, jit
+from onepass._jit import by_type, jit, prefetch
 from onepass.rows import Dense, Floats, Rows
 
 
@@ -90,7 +90,18 @@ def _sparse_distance(rows, i, centres, c) -> Any:  # type: ignore[no-untyped-def
     return max(centres.norms[c] - s, 0.0)
 
 
+def _seek_dense(rows, i):  # type: ignore[no-untyped-def]
+    prefetch(rows.values[i], np.uint64(0))
+
+
+def _seek_sparse(rows, i):  # type: ignore[no-untyped-def]
+    first = np.uint64(rows.indptr[i])
+    prefetch(rows.indices, first)
+    prefetch(rows.values, first)
+
+
 squared_distance = by_type({Dense: _dense_distance, Rows: _sparse_distance})
+seek = by_type({Dense: _seek_dense, Rows: _seek_sparse})  # row i will be measured soon
 
 
 @jit

@@ -15,7 +15,7 @@ import numpy as np
 from onepass._jit import jit, prefetch
 from onepass.cluster.bounds import Drift, State
 from onepass.cluster.crew import Crew
-from onepass.cluster.distance import Slack, Targets, nearest, slack, squared_distance
+from onepass.cluster.distance import Slack, Targets, nearest, seek, slack, squared_distance
 from onepass.cluster.lanes import LANES, keep_nearest
 from onepass.rows import Dense, Floats, Ints
 
@@ -124,7 +124,7 @@ def _look_outward(rows, centres, around, slack, state, todo) -> Any:  # type: ig
             for l in range(np.uint64(lanes)):
                 i = np.uint64(members[l])
                 soon = np.uint64(order[min(np.uint64(begin) + l + np.uint64(AHEAD), np.uint64(order.size - 1))])
-                prefetch(rows.values[soon], np.uint64(0))
+                seek(rows, soon)
                 prefetch(state.upper, soon)
                 reach = max(reach, np.float64(state.upper[i]))
                 for f in range(np.uint64(width)):
