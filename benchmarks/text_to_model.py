@@ -85,12 +85,22 @@ def run(program: list[str]) -> tuple[float, float]:
     return seconds, used.ru_maxrss / 1024
 
 
+def run_ready(program: list[str], file: Path) -> tuple[float, float]:
+    """The same, with the file in memory and memory at hand."""
+    run([sys.executable, "-c", PREPARE, str(file)])
+    return run(program)
+
+
 def onepass(file: Path, out: Path) -> list[str]:
     return [*ONEPASS, "train", str(file), "-o", str(out), "--force", "-q"]
 
 
 def wabbit(file: Path, out: Path) -> list[str]:
     return [sys.executable, "-c", WABBIT, f"-d {file} --loss_function hinge -b 18 --quiet -f {out}"]
+
+
+def sklearn(file: Path, out: Path) -> list[str]:
+    return [sys.executable, "-c", SKLEARN, str(file), str(out)]
 
 
 PROGRAMS = {
@@ -124,14 +134,11 @@ def main() -> None:
         memory: dict[str, float] = {}
         for _ in range(args.runs):
             for name, (program, kind) in PROGRAMS.items():
-                run([sys.executable, "-c", PREPARE, str(files[kind])])
-                seconds, peak = run(program(files[kind], out))
+                seconds, peak = run_ready(program(files[kind], out), files[kind])
                 spent[name].append(seconds)
                 memory[name] = max(peak, memory.get(name, 0.0))
         if args.sklearn_runs:
-            found = [
-                run([sys.executable, "-c", SKLEARN, str(files["svm"]), str(out)]) for _ in range(args.sklearn_runs)
-            ]
+            found = [run_ready(sklearn(files["svm"], out), files["svm"]) for _ in range(args.sklearn_runs)]
             spent["scikit-learn"], memory["scikit-learn"] = [s for s, _ in found], max(m for _, m in found)
         median = {name: statistics.median(values) for name, values in spent.items()}
         for name, seconds in median.items():

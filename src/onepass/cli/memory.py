@@ -75,7 +75,7 @@ def _remedy(need: Need, limit: int) -> str:
     'try --bits 19 or --max-features 819200 for fewer weights, and --max-trace-memory 16MB for a shorter trace'
     """
     half = (limit - need.program - need.reading) // 2
-    if half < TRACES << 20:
+    if half < max(TRACES << 20, 2 * need.weights // need.features):  # a megabyte of trace, two features
         return f"too little for any model; allow {megabytes(need.total)}"
     tries = []
     if need.weights > half:
