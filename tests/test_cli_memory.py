@@ -1,6 +1,8 @@
 """What a run may need is said before it starts, is an upper bound, and can be forbidden."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -60,13 +62,21 @@ def test_the_remedy_is_one(folder, features):
     def train(limit, *remedy):
         return process(folder, "train", "noise.svm", "--max-memory", limit, *features, *remedy)
 
-    program, reading = map(int, re.search(r"program (\d+) MB, reading (\d+) MB", train("50MB").stderr).groups())
+    found = re.search(r"program ([\d,]+) MB, reading ([\d,]+) MB", train("50MB").stderr)
+    program, reading = (int(number.replace(",", "")) for number in found.groups())
     limit = f"{program + reading + 130}MB"
     refused = train(limit)
     assert refused.returncode == 2
     tries = re.findall(r"(--bits) (\d+)|(--max-trace-memory) (\d+MB)", refused.stderr.split("try ")[-1])
     assert len(tries) == (1 if features else 2)
     assert train(limit, *[word for found in tries for word in found if word]).returncode == 0
+
+
+def test_what_the_program_that_started_us_took_is_not_counted():
+    ours = "from onepass.cli.learning import peak_memory; print(peak_memory())"
+    starter = f"import subprocess, sys; kept = b'x' * (1 << 30); subprocess.run([sys.executable, '-c', {ours!r}])"
+    done = subprocess.run([sys.executable, "-c", starter], capture_output=True, text=True, check=True)
+    assert 0 < float(done.stdout) < 512
 
 
 def test_a_small_table_needs_little(folder):
