@@ -11,7 +11,6 @@ import io
 import itertools
 import os
 import stat
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -106,7 +105,6 @@ class RawFile:
             raise DataError(f"cannot open: {_reason(error)}", path=path) from error
         self.regular = stat.S_ISREG(self._status.st_mode) and path != STDIN
         self.size = self._status.st_size if self.regular else None
-        self._lock = threading.Lock()
 
     def peek(self, size: int) -> bytes:
         """The next bytes, which stay where they are."""
@@ -127,10 +125,11 @@ class RawFile:
     def read_at(self, start: int, buffer: Bytes) -> int:
         """Fill the buffer with the bytes from `start` on, from any thread; how many there were."""
         view, filled = buffer.data, 0
-        with self._lock:
-            self._file.seek(start)
-            while filled < len(view) and (count := self._file.readinto(view[filled:])):
+        try:
+            while filled < len(view) and (count := os.preadv(self._file.fileno(), [view[filled:]], start + filled)):
                 filled += count
+        except OSError as error:
+            raise self._unreadable(error) from error
         return filled
 
     def skip_to(self, start: int) -> None:
@@ -165,7 +164,10 @@ class RawFile:
         try:
             return self._file.read(size) or b""
         except OSError as error:
-            raise DataError(f"cannot read: {_reason(error)}", path=self.path) from error
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: OSError) -> DataError:
+        return DataError(f"cannot read: {_reason(error)}", path=self.path)
 
 
 class Limits(NamedTuple):
