@@ -138,8 +138,8 @@ def test_too_few_rows_for_an_automatic_radius_are_named(folder):  # noqa: F811
 
 
 def test_verbose_says_where_the_time_goes(folder):  # noqa: F811
-    assert "waiting for the reader" in onepass(folder, "train", "data.svm", "-v").stderr
-    assert "waiting for the reader" not in onepass(folder, "train", "data.svm").stderr
+    assert " s, reading, certificate" in onepass(folder, "train", "data.svm", "-v").stderr
+    assert " s, reading, certificate" not in onepass(folder, "train", "data.svm").stderr
 
 
 def test_help_of_train_has_sections(folder):  # noqa: F811

@@ -253,9 +253,9 @@ def test_only_a_few_blocks_are_read_ahead(file, monkeypatch, packed):
     if packed:
         path.write_bytes(gzip.compress(path.read_bytes()))
         ahead = onepass.io.stream.UNPACKED
-    real = onepass.io.stream.ThreadPoolExecutor.submit
+    real = onepass.io.ahead.ThreadPoolExecutor.submit
     monkeypatch.setattr(
-        onepass.io.stream.ThreadPoolExecutor, "submit", lambda self, run: (taken.append(1), real(self, run))[1]
+        onepass.io.ahead.ThreadPoolExecutor, "submit", lambda self, run: (taken.append(1), real(self, run))[1]
     )
     with open_stream(path, block_size=100, threads=2) as stream:
         next(stream)

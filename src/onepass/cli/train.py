@@ -157,7 +157,7 @@ def command(
         f"{seconds:.2f} s, {rate:.0f} MB/s, {run.rows / seconds:,.0f} rows/s, {learner.peak_memory():.0f} MB at most"
     )
     say.detail(
-        f"learning {feeding.learning:.2f} s, checkpoints {kept.spent:.2f} s, waiting for the reader, certificate and "
+        f"learning {feeding.learning:.2f} s, checkpoints {kept.spent:.2f} s, reading, certificate and "
         f"model {seconds - feeding.learning - kept.spent:.2f} s"
     )
     if feeding.interrupted:

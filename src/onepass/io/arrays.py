@@ -36,6 +36,8 @@ class Npy:
     target: int | None = None
     labelled: bool = True
 
+    splits = True
+
     def works(self, source: Source, skip: bool) -> Iterator[Work]:
         """Slices of a memory map."""
         if not source.direct:
@@ -76,6 +78,8 @@ class Npz:
 
     max_features: int = 2**24
     labelled: bool = True
+
+    splits = False
 
     def __post_init__(self) -> None:
         between("max_features", self.max_features, 1, 2**31)

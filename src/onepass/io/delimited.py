@@ -47,6 +47,11 @@ class Csv(Choices):
             if letter is not None and (len(letter) != 1 or not letter.isascii()):
                 raise ValueError(f"{name} must be one ASCII character; got {letter!r}")
 
+    @property
+    def splits(self) -> bool:
+        """Not if quotes can hold newlines: what a newline is depends on all that comes before."""
+        return self.quote is None
+
     def works(self, source: Source, skip: bool) -> Iterator[Work]:
         """Blocks of records, and how many bytes of the first are the header."""
         sample, body = self._sample(source)

@@ -89,6 +89,14 @@ def identify(path: str) -> Identity | None:
         raise DataError(f"cannot open: {_reason(error)}", path=path) from error
 
 
+def is_direct(path: str, compression: str | None) -> bool:
+    """Whether this is a plain file that is not compressed, which can be read from any place."""
+    if path == STDIN or not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return (compression or codecs.detect(file.read(8), path)) == "none"
+
+
 class RawFile:
     """The bytes of a file as they lie on disk, with a count of those taken. What was peeked at is read again."""
 

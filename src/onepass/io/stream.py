@@ -1,17 +1,12 @@
 """The public face of the readers: files in, chunks out, in order, whatever the format and the number of threads.
 
-One thread reads (or only deals out byte ranges, where the file allows it), a pool parses, and the caller takes the
-results in order. A bounded queue holds the reader back, so memory is a few blocks; an error anywhere travels through
-the queue and is raised where the bad block would have come.
+Blocks are parsed ahead of the caller (see ahead.py), who takes the results in order and numbers their lines.
 """
 
 from __future__ import annotations
 
-import queue
 import shlex
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import NamedTuple, Protocol
@@ -21,20 +16,26 @@ import numpy as np
 from onepass.cores import cores
 from onepass.errors import DataError, ResumeError, printable
 from onepass.io import detect
+from onepass.io.ahead import Ahead, Task
 from onepass.io.blocks import Work
 from onepass.io.chunk import Chunk, Labels, Origin
 from onepass.io.lines import BadLine, LineError, Parsed
-from onepass.io.sources import STDIN, Identity, Source, identify
+from onepass.io.sources import STDIN, Identity, Source, identify, is_direct
 from onepass.rows import count
 
 FAULTS = 10  # bad lines that are kept as errors
-AHEAD = 5  # blocks that may wait for the caller, beyond one for each worker
+AHEAD = 5  # blocks that may wait for the caller, beyond one for each thread
 UNPACKED = 25  # the same of a compressed file: it is unpacked while the program still loads what parses and learns it
 MANY = 1000  # different labels; beyond that they are not collected
 
 
 class Format(Protocol):
     """A format with its options."""
+
+    @property
+    def splits(self) -> bool:
+        """Whether a plain file can be cut before it is read, so that whoever parses a block also reads it."""
+        ...
 
     def works(self, source: Source, skip: bool) -> Iterator[Work]:
         """What there is to parse in this source, in order. `skip`: leave bad lines out instead of stopping."""
@@ -65,15 +66,10 @@ class Position(NamedTuple):
     identity: tuple[Identity | None, ...]
 
 
-class _FileEnd(NamedTuple):
-    source: Source
-
-
-class _Parsing(NamedTuple):
+class _Place(NamedTuple):
     source: Source
     number: int  # of the file
     consumed: int
-    future: Future[Parsed]
 
 
 class _Mark(NamedTuple):
@@ -89,9 +85,6 @@ class _Mark(NamedTuple):
     flags: int = 0
     truncated: bool = False
     changed: tuple[str, ...] = ()
-
-
-_Item = _Parsing | _FileEnd | BaseException | None  # None ends the stream
 
 
 class Stream:
@@ -136,16 +129,13 @@ class Stream:
         self._skip, self._quarantine = skip, quarantine
         self._flags = self._quarantined = 0
         self._mark = _Mark()
-        self._inline = threads == 0
-        # The reader's thread may have to decompress.
-        self._workers = workers = threads or min(8, max(1, cores() - (not first.direct)))
-        self._pool = ThreadPoolExecutor(workers, "onepass-parse")
-        self._queue: queue.Queue[_Item] = queue.Queue(workers + (AHEAD if first.direct else UNPACKED))
-        self._stop = threading.Event()
+        self._closed = False
         self._opened = [first]
         first.note = self.note
-        # A daemon: a reader that waits for stdin must not keep the program from ending.
-        self._reader = threading.Thread(target=self._read, name="onepass-read", daemon=True)
+        beside = threads != 0 and not (form.splits and all(is_direct(path, compression) for path in paths))
+        workers = max(0, min(8, cores() - 1 - beside)) if threads is None else threads
+        room = workers + (AHEAD if first.direct else UNPACKED) if workers or beside else 1
+        self._ahead = Ahead(self._deal(), workers, room, beside=beside)
         self._chunks = self._take()
         self._tell_twins()
         if position is not None:
@@ -164,7 +154,7 @@ class Stream:
     @property
     def room(self) -> int:
         """Bytes of text that may be under way at once: waiting, being parsed, and in the caller's hands."""
-        return (self._queue.maxsize + self._workers + 1) * self._limits.block_size
+        return (self._ahead.room + 2) * self._limits.block_size
 
     @property
     def position(self) -> Position:
@@ -207,29 +197,14 @@ class Stream:
 
     def close(self) -> None:
         """Stop the threads and close the files. Reading to the end does this too."""
-        self._stop.set()
-        while not self._queue.empty():
-            self._queue.get_nowait()  # lets a reader that waits for room see that nobody wants more
+        self._closed = True
         waiting = any(source.path == STDIN or not source.raw.regular for source in self._opened)
-        if self._reader.ident is not None:
-            self._reader.join(0.2 if waiting else None)
-        self._pool.shutdown(wait=True, cancel_futures=True)
-        if not self._reader.is_alive():
+        if self._ahead.close(0.2 if waiting else None):
             for source in self._opened:
                 source.close()
 
-    def _read(self) -> None:
-        """The reader thread: open file after file and hand its works to the pool."""
-        try:
-            for item in self._deal(self._pool.submit):
-                if not self._put(item):
-                    return
-            self._put(None)
-        except BaseException as error:
-            self._put(error)
-
-    def _deal(self, submit: Callable[[Callable[[], Parsed]], Future[Parsed]]) -> Iterator[_Parsing | _FileEnd]:
-        """What there is to parse, file after file."""
+    def _deal(self) -> Iterator[Task[_Place, Parsed | None]]:
+        """What there is to parse, file after file, and an end of each."""
         done, begun = 0, self._mark
         if begun.file and hasattr(self._form, "columns"):
             self._look_at_columns(begun.file)
@@ -241,20 +216,9 @@ class Stream:
             if i == begun.file:
                 source.begin, source.line = begun.at, begun.line
             for work in self._form.works(source, self._skip):
-                yield _Parsing(source, i, done + work.consumed, submit(work.run))
-            yield _FileEnd(source)
+                yield Task(_Place(source, i, done + work.consumed), work.run)
             done += source.raw.consumed if known is None else known.size
-
-    def _items(self) -> Iterator[_Parsing | _FileEnd]:
-        """The same as the caller meets it: through the queue, or (threads=0) parsed by the caller itself."""
-        if self._inline:
-            yield from self._deal(_at_once)
-            return
-        self._reader.start()
-        while (item := self._queue.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
+            yield Task(_Place(source, i, done), _nothing)
 
     def _go_on(self, position: Position) -> None:
         """Begin where another stream of the same files was left."""
@@ -291,37 +255,27 @@ class Stream:
         prepare(source, self.format)
         return source
 
-    def _put(self, item: _Item) -> bool:
-        while not self._stop.is_set():
-            try:
-                self._queue.put(item, timeout=0.1)
-            except queue.Full:
-                continue
-            return True
-        return False
-
     def _take(self) -> Iterator[Chunk]:
         """The caller's side: results in order, with the line numbers that only their order tells."""
-        if self._stop.is_set():
+        if self._closed:
             raise ValueError("the stream is closed")
         line = self._mark.line
         try:
-            for item in self._items():
-                if isinstance(item, _FileEnd):
-                    self._finish(item.source)
+            for (source, number, consumed), parsed in self._ahead:
+                if parsed is None:
+                    self._finish(source)
                     line = 1
                     continue
-                parsed = item.future.result()
-                self.consumed = item.consumed
-                self._judge(parsed.bad, item.source, line)
+                self.consumed = consumed
+                self._judge(parsed.bad, source, line)
                 self._flags |= parsed.flags
                 size = count(parsed.rows)
                 if size:
-                    origin = Origin(item.source.path, line, parsed.start, parsed.stop, item.consumed, parsed.lines)
+                    origin = Origin(source.path, line, parsed.start, parsed.stop, consumed, parsed.lines)
                     self.rows += size
                     self._meet(parsed.labels, origin)
                     self._mark = _Mark(
-                        item.number,
+                        number,
                         parsed.stop,
                         line + parsed.lines,
                         self.consumed,
@@ -333,7 +287,7 @@ class Stream:
                         tuple(self.changed),
                     )
                     yield Chunk(parsed.rows, parsed.labels, origin)
-                    if self._stop.is_set():
+                    if self._closed:
                         raise ValueError("the stream is closed")
                 line += parsed.lines
             if not self.rows and self._limits.span is None:
@@ -423,10 +377,8 @@ def files_differ(position: Position, paths: list[str], identity: list[Identity |
     return None
 
 
-def _at_once(run: Callable[[], Parsed]) -> Future[Parsed]:
-    done: Future[Parsed] = Future()
-    done.set_result(run())
-    return done
+def _nothing() -> None:
+    """What there is to do at the end of a file."""
 
 
 def prepare(source: Source, format: str) -> None:

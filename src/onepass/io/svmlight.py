@@ -69,6 +69,7 @@ class Svmlight:
     missing: str = "error"
     labelled: bool = True
 
+    splits = True
     shortest_row = 2  # "1\n"
     shortest_feature = 4  # " 1:2"
 

@@ -28,6 +28,8 @@ END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 @dataclass(frozen=True)
 class _Table(Choices):
+    splits = False
+
     def _plan(self, schema: Any, source: Source) -> Plan:
         plan = make_plan(self, list(schema.names), [_kind(field.type) for field in schema], source.path)
         if not plan.used:  # a batch without columns may claim any number of rows: there would be no end

@@ -90,6 +90,8 @@ class JsonLines:
     labelled: bool = True
     _kinds: list[type] = field(default_factory=list, init=False, repr=False)  # of the first label
 
+    splits = True
+
     def __post_init__(self) -> None:
         between("bits", self.bits, 1, 31)
 

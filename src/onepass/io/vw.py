@@ -49,6 +49,7 @@ class VowpalWabbit:
     bits: int = 18
     labelled: bool = True
 
+    splits = True
     shortest_row = 2  # "|\n"
     shortest_feature = 2  # " a"
 
