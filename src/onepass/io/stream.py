@@ -25,7 +25,7 @@ from onepass.rows import count
 
 FAULTS = 10  # bad lines that are kept as errors
 AHEAD = 5  # blocks that may wait for the caller, beyond one for each thread
-UNPACKED = 25  # the same of a compressed file: it is unpacked while the program still loads what parses and learns it
+UNPACKED = 10  # the same of a compressed file: it is unpacked while the program still loads what parses and learns it
 MANY = 1000  # different labels; beyond that they are not collected
 
 
