@@ -22,11 +22,7 @@ COMPRESSIONS = ("none", "gz", "zst", "bz2", "xz")
 _OPTIONS = (
     click.option("--format", type=click.Choice(FORMATS), help="Format of the input.  [default: by content, then name]"),
     click.option("--compression", type=click.Choice(COMPRESSIONS), help="Compression.  [default: by content]"),
-    click.option(
-        "--threads",
-        type=click.IntRange(1),
-        help="More threads, to parse.  [default: cores - 1]",
-    ),
+    click.option("--threads", type=click.IntRange(1), help="Threads that help to parse.  [default: cores - 1]"),
     click.option("--bits", type=click.IntRange(1, 30), help="Hash features into 2^BITS places."),
     click.option("--target", help="CSV, Parquet, …: the label's column, by name or number."),
     click.option("--text-column", help="CSV, TSV, JSONL: use the words in this column."),

@@ -45,9 +45,9 @@ def open_stream(
     """The examples of one or more files as chunks, in order.
 
     paths: files, globs, folders, `@list.txt`, or `-` for stdin. format and compression: found from the first bytes,
-    then the name, unless given. threads: parsers beside the caller; with 0 the caller parses. on_error: "stop", or
-    "skip" to leave out lines that cannot be read (text formats only), each handed to `quarantine`. position: where
-    another stream of the same files was left, to go on from there. Further options are those of the format
+    then the name, unless given. threads: parsers beside the caller, who parses too; with 0 the caller alone. on_error:
+    "stop", or "skip" to leave out lines that cannot be read (text formats only), each handed to `quarantine`. position:
+    where another stream of the same files was left, to go on from there. Further options are those of the format
     (docs/formats.md) and block_size, max_line, max_expand, allow_truncated, and span: a pair of bytes of one plain file
     of lines (those that start there are read), or of row groups of a Parquet file.
 
