@@ -58,6 +58,23 @@ def test_an_error_is_raised_where_its_result_would_have_come(threads, room, besi
 
 
 @ways
+@pytest.mark.parametrize("where", ["task", "dealing"])
+def test_what_ends_a_thread_ends_the_taking(threads, room, beside, where):
+    def leave():
+        raise SystemExit(7)
+
+    def dealt():
+        yield from tasks(5)
+        yield Task(5, leave if where == "task" else lambda: 5)
+        leave()
+
+    ahead = Ahead(dealt(), threads, room, beside=beside)
+    with pytest.raises(SystemExit, match="7"):
+        list(ahead)
+    assert ahead.close()
+
+
+@ways
 def test_no_more_is_dealt_than_there_is_room_for(threads, room, beside):
     dealt, most = [0], 0
 

@@ -43,7 +43,7 @@ class Ahead(Generic[Place, Result]):
         self._pool = ThreadPoolExecutor(threads, "onepass-parse") if threads else None
         self._dealt = deque[_Dealt[Place, Result]]()
         self._ended = self._closed = False  # nothing more will be dealt; or done
-        self._error: Exception | None = None  # of dealing
+        self._error: BaseException | None = None  # of dealing
         self._changed = threading.Condition()  # what is dealt, or whether it has ended
         # A daemon: a dealer that waits for stdin must not keep the program from ending.
         self._dealer = threading.Thread(target=self._deal_all, name="onepass-read", daemon=True) if beside else None
@@ -98,14 +98,20 @@ class Ahead(Generic[Place, Result]):
             del first  # which may hold an error, which refers to this frame
 
     def _deal_all(self) -> None:
-        while not self._ended:
-            if len(self._dealt) < self.room:
-                self._deal()
-            elif not self._do_one():
-                with self._changed:
-                    self._changed.wait_for(lambda: self._ended or len(self._dealt) < self.room)
-        while not self._closed and self._do_one():
-            pass
+        """The dealer's thread."""
+        try:
+            while not self._ended:
+                if len(self._dealt) < self.room:
+                    self._deal()
+                elif not self._do_one():
+                    with self._changed:
+                        self._changed.wait_for(lambda: self._ended or len(self._dealt) < self.room)
+            while not self._closed and self._do_one():
+                pass
+        except BaseException as error:  # the taker must hear of it, or it would wait for ever
+            with self._changed:
+                self._error, self._ended = error, True
+                self._changed.notify()
 
     def _deal(self) -> None:
         """One task more."""
@@ -133,7 +139,9 @@ class Ahead(Generic[Place, Result]):
             self._dealt[found] = _Dealt(task, future)
         try:
             future.set_result(task.run())
-        except Exception as error:
+        except BaseException as error:
             future.set_exception(error)
             del future  # an error refers to this frame
+            if not isinstance(error, Exception):
+                raise
         return True
