@@ -20,9 +20,8 @@ import sys
 import tempfile
 import time
 from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path
-
-from onepass.datasets import Newswire
 
 PAIR = ("CCAT", "GCAT")
 # All of them as installed: with their modules compiled.
@@ -46,11 +45,25 @@ pickle.dump(SGDClassifier(loss="hinge", max_iter=1, tol=None, shuffle=False).fit
 """
 
 
-def write(folder: Path, gigabytes: float) -> dict[str, Path]:
-    """Files of about this size with the same documents in both formats, and the first one compressed."""
+def written(folder: Path, gigabytes: float) -> dict[str, Path]:
+    """Files of about this size, made unless they are there, in another process.
+
+    This one stays small, since Linux counts its memory as used by the programs that it starts.
+    """
     files = {kind: folder / f"{gigabytes:g}.{kind}" for kind in ("svm", "vw", "svm.gz", "vw.gz")}
-    if all(path.exists() for path in files.values()):
-        return files
+    if not all(path.exists() for path in files.values()):
+        writer = get_context("spawn").Process(target=write, args=(files, gigabytes))
+        writer.start()
+        writer.join()
+        if writer.exitcode:
+            raise SystemExit("the files could not be written")
+    return files
+
+
+def write(files: dict[str, Path], gigabytes: float) -> None:
+    """The same documents in both formats, and both compressed."""
+    from onepass.datasets import Newswire
+
     wire, done, first = Newswire(), 0, 0
     value = {}
     with open(files["svm"], "wb") as svm, open(files["vw"], "wb") as vw:
@@ -71,7 +84,6 @@ def write(folder: Path, gigabytes: float) -> dict[str, Path]:
         with open(files[kind], "rb") as plain, gzip.open(files[f"{kind}.gz"], "wb", compresslevel=1) as packed:
             while piece := plain.read(1 << 24):
                 packed.write(piece)
-    return files
 
 
 def run(program: list[str]) -> tuple[float, float]:
@@ -128,7 +140,7 @@ def main() -> None:
     for name, program in (("onepass --help", [*ONEPASS, "--help"]), ("onepass train, ten lines", onepass(small, out))):
         print(f"{name:28s} {statistics.median(run(program)[0] for _ in range(5)):6.2f} s")
     for size in args.sizes:
-        files = write(folder, size)
+        files = written(folder, size)
         print(f"\n{size:g} GB of svmlight ({os.path.getsize(files['svm']):,} bytes)")
         spent: dict[str, list[float]] = {name: [] for name in PROGRAMS}
         memory: dict[str, float] = {}

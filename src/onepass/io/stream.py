@@ -132,7 +132,8 @@ class Stream:
         self._closed = False
         self._opened = [first]
         first.note = self.note
-        beside = threads != 0 and not (form.splits and all(is_direct(path, compression) for path in paths))
+        plain = first.direct and all(is_direct(path, compression) for path in paths[1:])
+        beside = threads != 0 and not (form.splits and plain)
         workers = max(0, min(8, cores() - 1 - beside)) if threads is None else threads
         room = workers + (AHEAD if first.direct else UNPACKED) if workers or beside else 1
         self._ahead = Ahead(self._deal(), workers, room, beside=beside)
