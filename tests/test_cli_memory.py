@@ -72,6 +72,14 @@ def test_the_remedy_is_one(folder, features):
     assert train(limit, *[word for found in tries for word in found if word]).returncode == 0
 
 
+def test_what_was_read_already_is_no_part_of_the_program(folder):
+    (folder / "one.svm").write_text("1 1:1\n")
+    files = ["one.svm", *["noise.svm"] * 5]
+    said = [process(folder, "train", file, "--max-memory", "50MB").stderr for file in files]
+    program = [int(re.search(r"program ([\d,]+) MB", words)[1].replace(",", "")) for words in said]
+    assert max(program) - min(program) <= 12  # MB; how far ahead the threads have come differs by more
+
+
 def test_what_the_program_that_started_us_took_is_not_counted():
     ours = "from onepass.cli.learning import peak_memory; print(peak_memory())"
     starter = f"import subprocess, sys; kept = b'x' * (1 << 30); subprocess.run([sys.executable, '-c', {ours!r}])"

@@ -1,4 +1,7 @@
-"""How much memory a run may take at most, known once the first rows are there and before one of them is learned."""
+"""How much memory a run may take at most, known once the first rows are there and before one of them is learned.
+
+What the program takes is asked before anything is read: later, it would depend on how far ahead the threads have come.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from onepass.cli import learning as learner
 from onepass.cli import reading as reader
 from onepass.cli import terminal
 
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
     from onepass.io import Chunk, Stream
     from onepass.passes import Pass
 
-KERNELS = 64 << 20  # what is still to be loaded: compiled code, and what writes the model
+KERNELS = 96 << 20  # what is still to be loaded: compiled code, and what writes the model and the page
+ARROW = 80 << 20  # and what reads tables
+UNSTEADY = 16 << 20  # a remedy leaves this free: no two runs take quite the same
 PARSED = 5  # bytes that a byte of text takes while it is parsed and learned, its own included
 TABLES = 20  # the same of a table: "0," becomes a double more than once
 VECTORS = 8  # of weights at once: in use, to go back to, outgrown, last, model (two halves), folded (two)
@@ -41,14 +45,15 @@ class Need(NamedTuple):
 
 
 def needed(run: Pass, stream: Stream, chunk: Chunk, reading: dict[str, Any], used: float) -> Need:
-    """What a run may need that begins with this chunk, in a process that has used so many MB."""
+    """What a run may need that begins with this chunk, in a process that had used so many MB before it read."""
     features = reader.most_features(chunk, stream.format, reading)
     outputs = 1 if len(run.classes) <= 2 else len(run.classes)
     kinds = (run.penalised is not None) + (run.validation_fraction > 0.0)
-    growth = TABLES if stream.format in reader.TABLES else PARSED
+    table = stream.format in reader.TABLES
+    growth = TABLES if table else PARSED
     whole = stream.total_bytes if stream.compression == "none" else None  # a small file keeps few rows
     return Need(
-        int(used * 2**20) + KERNELS,
+        int(used * 2**20) + KERNELS + ARROW * table,
         growth * (stream.room if whole is None else min(stream.room, whole)),
         8 * (features + 1) * outputs * (VECTORS + FROZEN * kinds),
         TRACES * (run.max_trace_memory if whole is None else min(run.max_trace_memory, growth * whole)),
@@ -57,10 +62,10 @@ def needed(run: Pass, stream: Stream, chunk: Chunk, reading: dict[str, Any], use
 
 
 def check(
-    run: Pass, stream: Stream, reading: dict[str, Any], limit: int | None, say: terminal.Say, chunk: Chunk
+    run: Pass, stream: Stream, reading: dict[str, Any], limit: int | None, say: terminal.Say, used: float, chunk: Chunk
 ) -> None:
     """Say what a run may need; end it if that is more than it is allowed."""
-    need = needed(run, stream, chunk, reading, learner.peak_memory())
+    need = needed(run, stream, chunk, reading, used)
     say.detail(f"this run may need {need}")
     if limit is not None and need.total > limit:
         raise click.UsageError(
@@ -72,11 +77,11 @@ def _remedy(need: Need, limit: int) -> str:
     """Options under which weights and trace have half each of what is left for them, and so fit.
 
     >>> _remedy(Need(200 << 20, 100 << 20, 1 << 30, 768 << 20, 1 << 24), 400 << 20)
-    'try --bits 19 or --max-features 819200 for fewer weights, and --max-trace-memory 16MB for a shorter trace'
+    'try --bits 19 or --max-features 688128 for fewer weights, and --max-trace-memory 14MB for a shorter trace'
     """
-    half = (limit - need.program - need.reading) // 2
+    half = (limit - need.program - need.reading - UNSTEADY) // 2
     if half < max(TRACES << 20, 2 * need.weights // need.features):  # a megabyte of trace, two features
-        return f"too little for any model; allow {megabytes(need.total)}"
+        return f"too little for any model; allow {megabytes(need.total + UNSTEADY)}"
     tries = []
     if need.weights > half:
         most = need.features * half // need.weights

@@ -105,7 +105,7 @@ def command(
         )
         kept.look_at(stream)
 
-        look = partial(memory.check, run, stream, reading, max_memory, say)
+        look = partial(memory.check, run, stream, reading, max_memory, say, learner.peak_memory())
         feeding = learner.feed(run, stream, reading["max_bad"], say, kept, look)
         notes = stream.notes
     for note in notes:
