@@ -48,7 +48,8 @@ class Npy:
         if array.offset + array.nbytes != source.raw.size:
             raise DataError("the file is longer than its header says", path=source.path)
         if self.target is None and self.labelled:
-            raise DataError("which column is the label?", path=source.path, remedy="--target 0, or -1 for the last")
+            message = "it is not said which column is the label"
+            raise DataError(message, path=source.path, remedy="--target 0, or -1 for the last")
         if self.target is not None and not -array.shape[1] <= self.target < array.shape[1]:
             raise DataError(f"target: there is no column {self.target} among {array.shape[1]}", path=source.path)
         rows = max(1, CELLS // array.shape[1])

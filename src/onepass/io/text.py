@@ -98,11 +98,10 @@ class JsonLines:
     def works(self, source: Source, skip: bool) -> Iterator[Work]:
         """Blocks of lines."""
         if self.text_column is None:
-            raise DataError(
-                "JSON lines are read as text: which member holds it?", path=source.path, remedy="--text-column"
-            )
+            message = "JSON lines are read as text, and it is not said which member holds it"
+            raise DataError(message, path=source.path, remedy="--text-column NAME")
         if self.target is None and self.labelled:
-            raise DataError("which member is the label?", path=source.path, remedy="--target NAME")
+            raise DataError("it is not said which member is the label", path=source.path, remedy="--target NAME")
         for load in blocks(source):
             if not self._kinds:
                 self._look(load)
