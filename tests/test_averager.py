@@ -97,3 +97,15 @@ def test_bad_losses_and_bounds_are_named():
         CutoffAverager(delta=2.0)
     with pytest.raises(ConversionError, match="no round"):
         averager.result()
+
+
+@pytest.mark.parametrize("bound", [1.0, 3.0, 1e-5, 1e-8, 1e-10, 1e-300, 1e300])
+def test_losses_are_charged_in_units_of_their_bound(bound):
+    """A loss of 1e-8 would be lost in 1 − (1 − loss), and the certificate would lie below the average loss."""
+    averager = CutoffAverager(loss_bound=bound, convex=True)
+    for i in range(500):
+        averager.observe(np.full(1, float(i)), bound * (0.5 if i % 2 else 1.0))
+    found = averager.certificate()
+    assert found.loss_bound == bound
+    assert found.empirical / bound == pytest.approx(0.75, rel=1e-8)
+    assert 0.75 < found.risk / bound <= 1.0

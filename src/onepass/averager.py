@@ -17,6 +17,8 @@ from onepass.trace import Survivor, Terms, Trace
 from onepass.trace.grid import BINS, floor_index, point
 from onepass.trace.tally import charge, empty_tally
 
+BELOW_ONE = np.nextafter(1.0, 0.0)  # no positive loss is rounded away
+
 
 class CutoffAverager:
     """Watch a learner of your own; get its cutoff average and the certificate.
@@ -113,7 +115,8 @@ class CutoffAverager:
         group = floor_index(survival - 1)
         self._tally.runs[group] += 1
         self._tally.rounds[group] += survival
-        charge(self._tally, group, 1.0 - loss, self.loss_bound)
+        margin = min(1.0 - loss / self.loss_bound, BELOW_ONE) if loss > 0.0 else 1.0
+        charge(self._tally, group, margin, 1.0)
         low = floor_index(survival)
         part = (survival - point(low)) / (point(low + 1) - point(low))
         for index, share in ((low, 1.0 - part), (low + 1, part)):
@@ -121,13 +124,15 @@ class CutoffAverager:
                 added = _scaled(self._now, share)
                 self._columns[index] = _plus(self._columns[index], added) if index in self._columns else added
         if self._first is None:
-            self._first = Survivor(0, survival, 1.0 - loss)
+            self._first = Survivor(0, survival, margin)
         self._since, self._runs = self.rounds, self._runs + 1
 
     def certificate(self) -> Certificate:
         """The certificate so far; it holds at every round at once."""
         trace = Trace(
-            terms=Terms(Perceptron(), Setting(), loss_bound=self.loss_bound),
+            terms=Terms(
+                Perceptron(), Setting(), loss_bound=1.0
+            ),  # losses in units of their bound: a small one would be lost beside 1
             rounds=self.rounds,
             updates=self._runs,
             last=np.zeros((1, 1)),
@@ -139,7 +144,17 @@ class CutoffAverager:
         )
         found = certify(trace, "cutoff", delta=self.delta, bound=self.bound, loss="hinge")
         covers = "model" if self.convex else "members"
-        return replace(found, loss="given", covers=covers, assumptions=found.assumptions[:2])
+        bound = self.loss_bound
+        risk, empirical = found.risk * bound, found.empirical * bound
+        return replace(
+            found,
+            risk=risk,
+            empirical=empirical,
+            loss_bound=bound,
+            loss="given",
+            covers=covers,
+            assumptions=found.assumptions[:2],
+        )
 
     def result(self) -> tuple[Any, Certificate]:
         """(the cutoff average, its certificate)."""
