@@ -232,6 +232,14 @@ def test_the_sphere_has_no_regret_bound():
     assert run.regret(X, y).bound is None
 
 
+@pytest.mark.parametrize("begun", [{"origin": [[0.0], [-1.0]]}, {"elapsed": 10_000}])
+def test_a_run_that_did_not_begin_at_the_beginning_has_no_regret_bound(begun):
+    """The theorems begin at w = 0 in round 1: from another origin, 4 rounds have a regret of 1.25, not 0.5."""
+    run = Pass("margin", radius=1.0, horizon=4, fit_intercept=False, classes=[-1, 1], **begun)
+    run.feed([[1.0]] * 4, [1] * 4)
+    assert run.regret([[1.0]] * 4, [1] * 4).bound is None
+
+
 def test_the_best_comparator_is_best_and_its_gap_is_true():
     """In two dimensions the ball can be searched; several classes by many random comparators."""
     rng = np.random.default_rng(4)

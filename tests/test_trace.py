@@ -271,3 +271,38 @@ def test_merge_is_the_run_with_restarts(learner):
     assert certify(merged).counted == certify(again).counted
     assert merged.longest.survival == max(part.longest.survival for part in parts)
     assert np.isfinite(certify(merged, "longest").risk)
+
+
+def test_traces_whose_labels_are_coded_otherwise_do_not_merge():
+    X, y = dyadic(5, 200, 3)
+    names = np.where(y > 0, "up", "down")
+    other = 100 + int(np.argmax(names[100:] != names[0]))  # the second part meets the other label first
+    one, two = Pass(), Pass()
+    one.feed(X[:100], names[:100])
+    two.feed(X[other:], names[other:])
+    with pytest.raises(ValueError, match="declare `classes`"):
+        merge([one.trace(), two.trace()])
+
+
+def test_a_merged_trace_counts_where_the_first_part_began():
+    """H_0 has a round more than it was in use, also if it is no zero."""
+    X, y = dyadic(5, 300, 2, noise=0.2)
+    origin = np.array([[0.0], [5.0], [0.0]])
+    one, two = Pass(classes=[-1, 1], origin=origin), Pass(classes=[-1, 1])
+    one.feed(csr(X[:100]), y[:100])
+    two.feed(csr(X[100:]), y[100:])
+    merged = merge([one.trace(), two.trace()])
+    W, losses = [], []
+    for first, last, start in ((0, 100, origin[:, 0]), (100, 300, np.zeros(3))):
+        w = start.copy()
+        for x, label in zip(np.column_stack([np.ones(last - first), X[first:last]]), y[first:last], strict=True):
+            W.append(w.copy())
+            losses.append(label * (x @ w) <= 0)
+            if losses[-1]:
+                w = w + label * x
+    for k in (0, 1, 2, 3, 5):
+        B = np.concatenate([oracles.counted(np.array(losses[:100]), k), oracles.counted(np.array(losses[100:]), k)])
+        if k > 0:
+            B[100] = False
+        expected = (B[:, None] * np.array(W)).sum(axis=0) / B.sum()
+        np.testing.assert_allclose(combine(merged, conversions.cutoff(merged, k))[:, 0], expected, atol=1e-12)

@@ -89,6 +89,11 @@ def next_look(t: int) -> int:
     return -(-(t + 1) // step) * step
 
 
+def deaf(order: Order) -> bool:
+    """Whether only one label has been heard, as at the beginning of sorted data: the alarm cannot ring before two."""
+    return bool(np.count_nonzero(order.seen) == 1)
+
+
 def order_reason(order: Order) -> str | None:
     """Why no certificate may be given, if the alarm rang."""
     if not order.place[2]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -92,6 +92,23 @@ class Holding(Options):
         if self._origin is not None:
             renew_norm(self._head, self._state)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the views of the weights, which would come out as arrays of their own."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_room", "_head")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._take_room(self._weights)
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)  # two passes that write into one log would write past its end
+
+    def _twin(self) -> Self:
+        """A pass that shares every array with this one."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
     def _starting(self, origin: Any) -> Floats:
         """The origin, checked, in an array of our own."""
         weights = np.array(origin, dtype=np.float64, order="C")
@@ -103,6 +120,8 @@ class Holding(Options):
             raise ValueError(f"origin: {len(weights) - 1} features are more than the pass may have")
         if not np.isfinite(weights).all():
             raise ValueError("origin: finite numbers expected")
+        if self.learner.bounded and np.linalg.norm(weights) > 1.0 + 1e-9:
+            raise ValueError(f"origin: {type(self.learner).__name__} starts in the unit ball")
         return weights
 
     def _widen(self, width: int) -> None:

@@ -7,13 +7,12 @@ into `feed` calls, the same bits come out.
 
 from __future__ import annotations
 
-import copy
 import warnings
 from dataclasses import replace
 from typing import Any
 
 from onepass import conversions
-from onepass.alarms import Order, next_look, order_reason
+from onepass.alarms import Order, deaf, next_look, order_reason
 from onepass.certificates import Certificate, certified_loss, certify
 from onepass.errors import ConversionError, LimitError
 from onepass.feeding import AUTO_ROWS, Feeding
@@ -48,7 +47,7 @@ class Pass(Feeding):
     max_trace_memory    bytes of update rows kept before they are folded into one vector per cutoff
     penalised           "average" or "hypothesis": watch frozen candidates, for the conversion "penalised"
     validation_fraction share of the rows kept out of the pass, for the conversion "validation"
-    stop_at             stop as soon as the certificate is at most this
+    stop_at             stop as soon as the certificate is at most this, and two labels have been met
     order_alarm         whether to withhold certificates when labels come in an order that no i.i.d. draw would show
     repeat_alarm        whether to withhold certificates when a block of 100 rows or more comes a second time
     seed                chooses the rows kept out
@@ -79,7 +78,8 @@ class Pass(Feeding):
         if self.stop_at is not None and next_look(t - 1) == t:
             self._catch_up()
             certificate = self.certificate()
-            self.stopped = certificate.withheld is None and certificate.risk <= self.stop_at
+            fine = certificate.withheld is None and certificate.risk <= self.stop_at
+            self.stopped = fine and not (self.order_alarm and deaf(self._order))
 
     def _freeze(self, number: int) -> None:
         self._catch_up()
@@ -161,6 +161,7 @@ class Pass(Feeding):
                 self._loss_bound,
                 self.horizon,
                 self.cutoffs,
+                self._labels.classes,
             ),
             rounds=self.rounds,
             updates=self._updates,
@@ -174,6 +175,7 @@ class Pass(Feeding):
             void=void,
             assumed=self._assumed,
             origin=self._origin,
+            elapsed=self._elapsed,
         )
         self._answers = {"now": now, "trace": trace}
         return trace
@@ -279,7 +281,7 @@ class Pass(Feeding):
         if self._lazy is not None:
             return self
         self._enter_tally()  # now, or both would enter the same updates into the tally that they share
-        twin = copy.copy(self)
+        twin = self._twin()
         twin._log, twin._answers = self._log.cut(), {}
         try:
             twin._compact()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class Terms(NamedTuple):
     loss_bound: float | None = None  # C of the hinge loss, where it has one
     horizon: int | None = None
     cutoffs: str = "grid"
+    labels: tuple[Any, ...] = ()  # as they are coded: of two, the first is −1
 
     @property
     def outputs(self) -> int:
@@ -91,6 +92,7 @@ class Trace:
     assumed: tuple[str, ...] = ()  # what certificates must say beyond their own assumptions
     pocket: Survivor | None = None  # the longest survivor, where neither log nor columns tell (merged traces)
     origin: Floats | None = None  # w_0, where the pass did not start at 0; as `last`, perhaps with fewer features
+    elapsed: int = 0  # rounds before the first, which a falling learning rate has seen
     fineness: int = 3  # significant bits of the cutoffs that may be chosen, where no columns tell
     counted: Counted | None = None  # the rounds that a cutoff counts, where it was chosen wave by wave
 
@@ -228,8 +230,10 @@ def merge(traces: Sequence[Trace]) -> Trace:
         raise ConversionError(
             f"{type(traces[0].terms.learner).__name__}: its traces cannot be merged; run it in one pass"
         )
-    if any(trace.terms != traces[0].terms for trace in traces):
+    if len({trace.terms._replace(labels=()) for trace in traces}) > 1:
         raise ValueError("traces: they must come from passes with the same terms")
+    if len({trace.terms.labels for trace in traces}) > 1:
+        raise ValueError("traces: their passes met other labels, or in another order; declare `classes` in all of them")
     parts = [trace.compact() for trace in traces]
     tallies = [_closed(part) for part in parts]
     width = max(len(part.last) for part in parts)
@@ -255,6 +259,7 @@ def merge(traces: Sequence[Trace]) -> Trace:
         void=tuple(dict.fromkeys(reason for part in parts for reason in part.void)),
         assumed=tuple(dict.fromkeys(text for part in parts for text in part.assumed)),
         pocket=pocket._replace(part=where),
+        origin=parts[0].origin,
     )
 
 
