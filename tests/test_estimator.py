@@ -1,5 +1,6 @@
 """OnePassClassifier: scikit-learn's contract, and ours."""
 
+import copy
 import importlib
 import pickle
 from itertools import pairwise
@@ -137,6 +138,72 @@ def test_pickles_are_small_go_on_learning_and_keep_rows_only_if_asked():
     assert pickle.loads(pickle.dumps(rows)).convert("suffix") is not None
     with pytest.raises(ConversionError, match="max_trace_memory"):
         pickle.loads(pickle.dumps(plain)).convert("suffix")
+
+
+@pytest.mark.parametrize("learner", ["perceptron", "pa", "margin"])
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))])
+def test_a_copy_learns_what_the_original_would_have(learner, copied):
+    X, y = dyadic(3, 3000, 6, noise=0.1)
+    clf = OnePassClassifier(learner, shuffle=False).partial_fit(X[:1000], y[:1000], classes=[-1, 1])
+    twin = copied(clf)
+    twin.partial_fit(X[1000:], y[1000:])
+    assert clf.trace_.rounds == 1000
+    clf.partial_fit(X[1000:], y[1000:])
+    for conversion in ("last", "average", "cutoff"):
+        np.testing.assert_allclose(twin.convert(conversion).weights, clf.convert(conversion).weights, rtol=1e-9)
+    assert twin.certificate_.risk == clf.certificate_.risk
+
+
+@pytest.mark.parametrize("options", [{"conversion": "suffix"}, {"cutoffs": "all"}])
+def test_a_pickle_holds_what_its_own_conversion_needs(options):
+    X, y = dyadic(3, 300, 6, noise=0.1)
+    clf = OnePassClassifier(**options).fit(X, y)
+    back = pickle.loads(pickle.dumps(clf))
+    np.testing.assert_array_equal(back.predict(X), clf.predict(X))
+    assert back.certificate_ == clf.certificate_
+
+
+def test_one_row_takes_labels_as_many_rows_do():
+    pandas = pytest.importorskip("pandas")
+    X, y = dyadic(3, 300, 6)
+    clf = OnePassClassifier().partial_fit(X, y, classes=[-1, 1])
+    clf.partial_fit(X[5:6], pandas.Series(y)[5:6])
+    with pytest.warns(UserWarning, match="column-vector"):
+        clf.partial_fit(X[5:6], y[5:6, None])
+    with pytest.raises(ValueError, match="1d array"):
+        clf.partial_fit(X[5:6], 1)
+    assert clf.trace_.rounds == 302
+
+
+def test_one_row_that_is_too_much_changes_nothing():
+    X, y = dyadic(3, 60, 50, noise=0.5)
+    clf = OnePassClassifier(max_trace_memory=1000, shuffle=False).partial_fit(X[:1], y[:1], classes=[-1, 1])
+    for i in range(1, 60):
+        before = clf._pass.rounds, clf._pass.mistakes
+        try:
+            clf.partial_fit(X[i : i + 1], y[i : i + 1])
+        except MemoryError:
+            break
+    assert i < 59
+    assert (clf._pass.rounds, clf._pass.mistakes) == before
+
+
+def test_a_first_call_that_is_refused_fixes_no_classes():
+    X, _ = dyadic(3, 300, 6)
+    y = np.arange(300) % 3
+    clf = OnePassClassifier()
+    with pytest.raises(ValueError, match="label 2"):
+        clf.partial_fit(X, y, classes=[0, 1])
+    assert clf.partial_fit(X, y, classes=[0, 1, 2]).trace_.rounds == 300
+
+
+def test_the_certificate_is_of_the_model_that_predicts_whatever_set_params_says():
+    X, y = dyadic(3, 300, 6, noise=0.1)
+    clf = OnePassClassifier().fit(X, y)
+    weights = clf.coef_
+    clf.set_params(conversion="last")
+    np.testing.assert_array_equal(clf.coef_, weights)
+    assert clf.certificate_.conversion == "cutoff"
 
 
 def test_a_pickle_leaves_the_original_as_it_was():

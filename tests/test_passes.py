@@ -1,6 +1,9 @@
 """Pass: bad input, growing, stopping, restoring. A rejected batch leaves everything as it was."""
 
+import copy
+import json
 import math
+import pickle
 from itertools import pairwise
 
 import numba
@@ -221,6 +224,10 @@ def test_rows_that_grow_wider_are_learned_once(monkeypatch, learner, classes):
         ({"penalised": "mean"}, "penalised: "),
         ({"validation_fraction": 1.0}, "validation_fraction: "),
         ({"stop_at": 0.0}, "stop_at: "),
+        ({"horizon": math.inf}, "horizon: a whole number"),
+        ({"max_trace_memory": math.nan}, "max_trace_memory: a whole number"),
+        ({"seed": -1}, "seed: a whole number"),
+        ({"learner": "margin", "classes": [0, 1], "origin": [[0.0], [-10.0]]}, "origin: .* unit ball"),
     ],
 )
 def test_bad_options_are_named(options, name):
@@ -336,7 +343,7 @@ def test_stop_at_stops_at_a_round_that_no_cutting_changes():
     assert whole.certificate().risk <= 0.05
     with pytest.raises(StoppedError, match="stop_at"):
         whole.feed(A, labels)
-    whole.stopped, whole.stop_at = False, None
+    whole.stop_at = None
     rest = whole.rounds
     whole.feed(A[:10], labels[:10])
     assert whole.rounds == rest + 10
@@ -472,3 +479,55 @@ def test_an_error_beside_the_learning_is_raised_once(monkeypatch):
             run.feed(X, Y)
     run.feed(X, Y)
     assert run._waiting == run._aside == []
+
+
+def test_nothing_stops_before_two_labels_have_been_met():
+    """The first rows of sorted data have one label, which is easily learned, and no alarm can hear that."""
+    rows, y = np.repeat([[1.0, 0.0], [0.0, 1.0]], 3000, axis=0), np.repeat([0, 1], 3000)
+    run = Pass(stop_at=0.05, conversion="penalised", penalised="average", classes=[0, 1])
+    run.feed(rows, y)
+    assert run.rows == 6000
+    assert run.certificate().withheld is not None
+
+
+def test_options_may_be_scalars_of_numpy_and_come_out_plain():
+    run = Pass("margin", horizon=np.int64(600), radius=np.float32(2.0), n_features=5.0, delta=np.float64(0.1))
+    run.feed(X, Y)
+    json.dumps(run.model().about)
+    assert (type(run.n_features), run.n_features) == (int, 5)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda run: pickle.loads(pickle.dumps(run))])
+@pytest.mark.parametrize("options", [{}, {"learner": "pa"}, {"learner": "margin"}, {"max_trace_memory": 2_000}])
+def test_a_copy_goes_on_by_itself(copied, options):
+    """Wider rows follow, so that the copy must make room for weights of its own."""
+    wide = np.hstack([X, X[:, ::-1]])
+    alone, run = Pass(**options), Pass(**options)
+    for other in (alone, run):
+        other.feed(csr(X), Y)
+    twin = copied(run)
+    for part in (wide[:60], wide[60:]):
+        alone.feed(csr(part), Y[: len(part)])
+    for part in (wide[:60], wide[60:]):
+        twin.feed(csr(part), Y[: len(part)])
+        run.feed(csr(part), Y[: len(part)])
+    for other in (run, twin):
+        assert other.certificate() == alone.certificate()
+        for conversion in ("last", "average", "cutoff"):
+            np.testing.assert_array_equal(other.model(conversion).weights, alone.model(conversion).weights)
+
+
+def test_a_radius_that_cannot_be_measured_leaves_the_pass_as_it_was():
+    run = Pass(radius="auto")
+    with pytest.raises(DataError, match="all zero"):
+        run.feed(np.zeros((AUTO_ROWS + 500, 5)), np.resize([0, 1], AUTO_ROWS + 500))
+    assert run.rows == 0
+    run.feed(np.resize(X, (AUTO_ROWS + 500, 5)), np.resize(Y, AUTO_ROWS + 500))
+    assert run.rounds == 500
+
+
+def test_a_model_wants_all_the_columns_of_dense_rows():
+    run = Pass()
+    run.feed(X, Y)
+    with pytest.raises(DataError, match="X: 2 features, but the model was trained on 5"):
+        run.model().predict(X[:3, :2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 from typing import Any
 
@@ -36,7 +37,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     calls give the same bits
     random_state    seed of the shuffling
     pickle_rows     whether pickles hold the update rows; without them a pickle is small, goes on learning and
-                    converts to last, average, longest and cutoff
+                    converts to last, average, longest and cutoff (suffix and cutoffs="all" need them, and hold them)
 
     >>> from onepass.datasets import Newswire
     >>> X, y = Newswire().documents(0, 5000, categories=("CCAT", "GCAT"))
@@ -114,7 +115,13 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if classes is None:
                 raise ValueError("classes: the first call of partial_fit must name all classes")
             self._start(np.unique(classes))
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            try:
+                self._pass.feed(X, y)
+            except BaseException:
+                del self._pass  # a first call that was refused fixes nothing
+                raise
+            return self
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes: {np.unique(classes)} differ from those of the first call, {self.classes_}")
         self._pass.feed(X, y)
         return self
@@ -199,7 +206,8 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self._weights()[0])
 
     def _weights(self) -> Floats:
-        model = self.convert(self.conversion)
+        self._must_be_fitted()
+        model = self.convert(self._pass.conversion)
         assert isinstance(model, LinearModel)
         return model.weights
 
@@ -208,7 +216,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._must_be_fitted()
         if not _plain_row(X, self.n_features_in_):
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self.convert(self.conversion).decision(X)
+        return self.convert(self._pass.conversion).decision(X)  # as it was fitted, whatever set_params said since
 
     def predict(self, X: Any) -> Array:
         """The class of every row."""
@@ -217,7 +225,8 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as a file that holds no code: see `onepass.LinearModel`."""
-        model = self.convert(self.conversion)
+        self._must_be_fitted()
+        model = self.convert(self._pass.conversion)
         assert isinstance(model, LinearModel)
         model.save(path)
 
@@ -226,7 +235,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """A classifier that predicts as the saved one did, with its certificate; it cannot learn on or convert."""
         model = LinearModel.load(path)
         saved = _Saved(model)
-        clf = cls(conversion=saved.certificate().conversion)
+        clf = cls(conversion=saved.conversion)
         clf._pass, clf._kept = saved, {}  # type: ignore[assignment]
         clf.classes_, clf.n_features_in_ = np.array(model.classes), model.features
         return clf
@@ -247,9 +256,17 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         if "_pass" in state:
             state["_kept"] = {key: value for key, value in self._kept.items() if key != "trace"}
-            if not self.pickle_rows:
+            if not (self.pickle_rows or self.conversion == "suffix" or self.cutoffs == "all"):
                 state["_pass"] = self._pass.without_rows()
         return state
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OnePassClassifier:
+        twin = object.__new__(type(self))
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return twin
+
+    def __copy__(self) -> OnePassClassifier:
+        return copy.deepcopy(self)  # two classifiers must not learn into one pass
 
 
 class _Saved:
@@ -259,12 +276,13 @@ class _Saved:
 
     def __init__(self, model: LinearModel) -> None:
         self._model = model
+        self.conversion = self.certificate().conversion
 
     def certificate(self) -> Certificate:
         return Certificate.from_dict(self._model.about["certificate"])
 
     def model(self, conversion: str, how: str = "combine") -> LinearModel:
-        if (conversion, how) != (self.certificate().conversion, "combine"):
+        if (conversion, how) != (self.conversion, "combine"):
             raise ConversionError("a loaded model holds no other hypotheses: convert before saving")
         return self._model
 

@@ -34,6 +34,7 @@ class Feeding(Holding):
 
     def feed(self, X: Any, y: Any) -> None:
         """Learn from these rows, in this order. All of them are checked before the first is learned."""
+        self.stopped = self.stopped and self.stop_at is not None
         if self.stopped:
             raise StoppedError(f"the certificate has reached stop_at={self.stop_at}; set stop_at to None to go on")
         rows = accept(X)
@@ -108,11 +109,12 @@ class Feeding(Holding):
     def _feed(self, rows: AnyRows, labels: Labels, codes: Ints, spans: Spans) -> None:
         """Learn rows after a look at all of them."""
         width, canonical = survey(rows, self.n_features or self.max_features)
-        before = self.state() if self._may_refuse(rows, width) else None
+        measuring = self._R is None and self.radius == "auto"
+        before = self.state() if measuring or self._may_refuse(rows, width) else None
         self._widen(width)
         try:
             self._feed_blocks(rows, labels, codes, spans, canonical)
-        except LimitError:
+        except (LimitError, DataError):
             if before is not None:
                 self.restore(before)
             raise
@@ -142,13 +144,20 @@ class Feeding(Holding):
 
         One dense float64 row of the declared width with one declared label: everything else goes by `feed`.
         """
-        if not (type(X) is np.ndarray and X.dtype == np.float64 and X.shape == (1, self.n_features) and len(y) == 1):
+        if not (type(X) is np.ndarray and X.dtype == np.float64 and X.shape == (1, self.n_features)):
+            return False
+        if not (isinstance(y, list) or (type(y) is np.ndarray and y.ndim == 1)) or len(y) != 1:
             return False
         if not (X.flags.c_contiguous and X.flags.writeable and self._plain) or self.stopped:
             return False
-        label = y[0]
-        code = self._codes.get(label.item() if isinstance(label, np.generic) else label)
-        if code is None or not np.abs(X).max() <= LARGEST or self._next_border() == self.rounds + 1:
+        label = y[0].item() if isinstance(y[0], np.generic) else y[0]
+        code = self._codes.get(label) if isinstance(label, (str, int, float)) else None
+        if (
+            code is None
+            or self._may_refuse(Dense(X), self.width)
+            or not np.abs(X).max() <= LARGEST
+            or self._next_border() == self.rounds + 1
+        ):
             return False
         self._hear_one(X, code)
         self._advance(Dense(X), code)

@@ -149,7 +149,7 @@ class VotedModel:
 def _within(X: Any, features: int) -> tuple[AnyRows, bool]:
     rows = accept(X)
     width, canonical = survey(rows, 1 << 31)
-    if width > features:
+    if width > features or (isinstance(rows, Dense) and width < features):
         raise DataError(f"X: {width} features, but the model was trained on {features}")
     return rows, canonical
 

@@ -60,6 +60,9 @@ class Options:
     elapsed: InitVar[int] = 0
 
     def __post_init__(self, classes: Any, origin: Any, elapsed: int) -> None:
+        for name in OPTIONS:  # models and checkpoints write them down as plain values
+            if isinstance(value := getattr(self, name), np.generic):
+                setattr(self, name, value.item())
         self.learner = named(self.learner)
         self.fit_intercept = bool(self.fit_intercept)
         check(self.conversion, self.delta, self.bound)
@@ -68,11 +71,15 @@ class Options:
         radius = self.radius
         if not (radius is None or radius == "auto" or (is_number(radius) and 0.0 < radius < math.inf)):
             raise ValueError(f"radius: a positive number, 'auto' or None expected, got {self.radius!r}")
-        _check_count("horizon", self.horizon, 1)
-        _check_count("n_features", self.n_features, 1)
-        _check_count("max_features", self.max_features, 1)
-        _check_count("max_trace_memory", self.max_trace_memory, 0)
-        _check_count("elapsed", elapsed, 0)
+        for name, least in (
+            ("horizon", 1),
+            ("n_features", 1),
+            ("max_features", 1),
+            ("max_trace_memory", 0),
+            ("seed", 0),
+        ):
+            setattr(self, name, _whole(name, getattr(self, name), least))
+        _whole("elapsed", elapsed, 0)
         self.learner.rule(Setting(features=self.n_features))  # says what is wrong with the learner's own parameters
         if self.max_features >= 1 << 31:
             raise ValueError(f"max_features: below 2^31 expected, got {self.max_features}")
@@ -93,6 +100,9 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def _check_count(name: str, value: Any, least: int) -> None:
-    if value is not None and not (is_number(value) and value == int(value) and value >= least):
+def _whole(name: str, value: Any, least: int) -> int | None:
+    if value is None:
+        return None
+    if not (is_number(value) and least <= value < 1 << 63 and value == int(value)):
         raise ValueError(f"{name}: a whole number of at least {least} expected, got {value!r}")
+    return int(value)
