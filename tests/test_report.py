@@ -211,7 +211,12 @@ def test_withheld_and_skipped_are_said(folder):
     text = sound((folder / "sorted.html").read_text())
     assert "no certificate" in text
     assert "No certificate: the labels come in an order that independent draws would not show" in text
-    assert "With probability" not in text.partition("In pictures")[0]
+    assert "With probability" not in text
+    assert "the certificate is withheld" in text
+    assert not re.search(r"certificate 0\.|smallest bound|hold together|holds at every round", text)
+    said = onepass(folder, "compare", "sorted.svm", "--report", "sorted-compare.html").stdout
+    assert "No certificate" in said
+    assert "hold together" not in said + sound((folder / "sorted-compare.html").read_text())
     onepass(folder, "train", "bad.svm", "--on-error", "skip", "--report", "bad.html")
     text = sound((folder / "bad.html").read_text())
     assert "1 bad lines were left out." in text

@@ -145,6 +145,7 @@ def _table(found: list[dict[str, Any]], delta: float, tested: bool) -> str:
         of = f"{'0-1' if line['loss'] == 'zero_one' else 'hinge'}, {line['covers']}"
         measured = [f"{line[name]:10.4f}" for name in ("test_error", "test_hinge") if name in line]
         lines.append("  ".join([f"{line['conversion']:10s}", f"{risk:>11s}", f"{of:12s}", *measured]))
-    lines.append(f"With probability {100 * (1 - delta):g} % all certified numbers hold together.")
+    if any("refused" not in line and not line["withheld"] for line in found):
+        lines.append(f"With probability {100 * (1 - delta):g} % all certified numbers hold together.")
     withheld = {line["withheld"] for line in found if line.get("withheld")}
     return "\n".join(lines + [f"No certificate: {reason}" for reason in sorted(withheld)])

@@ -39,9 +39,12 @@ def over_rounds(key: str, history: dict[str, list[Any]], watched: dict[str, Any]
         for t, m, l, r, k in zip(*(history[name] for name in ("rounds", "mistakes", "loss", "risk", "k")), strict=True)
     ]
     columns = ["round", "mistakes", "loss so far", "certified", "chosen k"]
-    caption = (
+    certificate = (
         f"The certificate ({watched['conversion']}, {watched['bound']}, delta = {watched['delta']:g}) holds at every "
         "round at once, so the whole curve may be read. "
+    )
+    caption = (
+        f"{certificate if known else ''}"
         f"The loss is what the hypothesis of each round lost on an example it had not seen. {said}"
     )
     table = Table("Certificate and loss over the rounds", columns, rows, frozenset(columns))

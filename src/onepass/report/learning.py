@@ -23,14 +23,15 @@ def page(record: dict[str, Any]) -> Page:
     if "history" not in details:
         sections.append(Section("Curves", [Text(_NO_CURVES)]))
     else:
-        sections.append(_on_the_way(details, details.get("watched", record["certificate"])))
+        watched = details.get("watched", record["certificate"])
+        sections.append(_on_the_way(details, watched, certificate.withheld is None))
     if details.get("conversions"):
         sections.append(_conversions(details["conversions"], certificate, record["command"]))
     if details.get("weights"):
         sections.append(_weights(details["weights"], certificate.conversion, len(record["classes"]) > 2))
     sections.append(origin(details))
     number, meaning = _headline(certificate)
-    if "delta" in record and details.get("conversions"):
+    if "delta" in record and details.get("conversions") and certificate.withheld is None:
         several = sum("refused" not in line for line in details["conversions"])
         meaning += (
             f" All {several} certificates below hold together with probability {100 * (1 - record['delta']):g} %."
@@ -132,11 +133,13 @@ def _chosen(certificate: Certificate) -> str:
     }.get(certificate.conversion, f"hypothesis {k:,}")
 
 
-def _on_the_way(details: dict[str, Any], watched: dict[str, Any]) -> Section:
-    figures = []
-    if details["history"]["rounds"]:
-        figures.append(charts.over_rounds("f1", details["history"], watched))
-    if details.get("cutoffs", {}).get("k"):
+def _on_the_way(details: dict[str, Any], watched: dict[str, Any], certified: bool) -> Section:
+    """Not certified: what a certificate said before it was withheld rests on the same false assumption."""
+    figures, history = [], details["history"]
+    if history["rounds"]:
+        known = history if certified else {**history, "risk": [None] * len(history["risk"])}
+        figures.append(charts.over_rounds("f1", known, watched))
+    if certified and details.get("cutoffs", {}).get("k"):
         figures.append(charts.against_k("f2", details["cutoffs"], watched))
     if details.get("survival", {}).get("up_to"):
         figures.append(charts.survival_times("f3", details["survival"]))
@@ -175,6 +178,8 @@ def _conversion_table(lines: Sequence[dict[str, Any]], name: str, command: str, 
             marked.add(i)
     together = f"{100 * (1 - sum(found.delta for found in told)):.6g} %"
     caption = f"{name}each at its share of delta, so that all {len(told)} hold together with probability {together}"
+    if told and all(found.withheld for found in told):
+        caption = f"{name}all certificates are withheld: {told[0].withheld}"
     return Table(caption[0].upper() + caption[1:], columns, rows, _numbers(measures), frozenset(marked))
 
 
