@@ -15,6 +15,7 @@ import time
 
 import pytest
 
+from onepass import Pass
 from onepass.cli import main, reading, resuming
 from onepass.datasets import Newswire
 from onepass.io import checkpoint, dump_svmlight
@@ -226,6 +227,31 @@ def test_a_bad_line_keeps_what_came_before_and_skipping_it_gives_the_same_as_fro
     assert "going on from kept after 1," in err
     assert out == whole.replace("whole", "model")
     assert (folder / "model").read_bytes() == (folder / "whole").read_bytes()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_after_the_last_row_waits_for_the_result(folder, monkeypatch, number):
+    certificate, signals = Pass.certificate, [number]
+
+    def interrupted(self, *arguments, **named):
+        while signals:
+            os.kill(os.getpid(), signals.pop())
+        return certificate(self, *arguments, **named)
+
+    monkeypatch.setattr(Pass, "certificate", interrupted)
+    out, _ = onepass("train", "data.svm", "-o", "model", "-q", code=128 + number)
+    assert "wrote model" in out
+
+
+def test_a_start_that_was_killed_early_leaves_no_quarantine_in_the_way(folder):
+    with open("data.svm", "a") as file:
+        file.write("no number\n")
+    (folder / "bad.txt").write_text("of a start that left no checkpoint\n")
+    _, err = onepass(*TRAIN, "--on-error", "quarantine=bad.txt", "--resume")
+    assert "it is now bad.txt.1" in err
+    assert (folder / "bad.txt.1").read_text().startswith("of a start")
+    assert "no number" in (folder / "bad.txt").read_text()
+    onepass("train", "data.svm", "--on-error", "quarantine=bad.txt", code=2)
 
 
 def test_a_quarantine_file_is_gone_on_with_and_holds_each_line_once(folder, at):

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -304,3 +305,36 @@ def test_head_of_a_long_prediction_ends_quietly(folder):
     done = subprocess.run(["bash", "-c", program], cwd=folder, capture_output=True, text=True, timeout=120)
     assert done.stdout.split()[-1] == "0", done.stderr
     assert done.stderr == ""
+
+
+def test_no_file_is_written_over_another(folder):
+    (folder / "own.svm").write_text("1 1:1\n-1 2:1\n" * 20)
+    for options, words in {
+        ("-o", "same", "--checkpoint", "same"): "--checkpoint: same is --output, too",
+        ("-o", "same", "--report", "./same"): "--report: ./same is --output, too",
+        ("-o", "same", "--on-error", "quarantine=same"): "--on-error: same is --output, too",
+        ("-o", "own.svm", "--force"): "--output: own.svm is what is read, too",
+        ("-o", "-"): "--output - is not supported",
+    }.items():
+        assert words in onepass(folder, "train", "own.svm", *options, code=2).stderr
+    assert not (folder / "same").exists()
+    assert (folder / "own.svm").read_text().startswith("1 1:1")
+
+
+def test_workers_refuse_what_is_for_one_process(folder):
+    for option in ("--report", "--checkpoint"):
+        done = onepass(folder, "train", "data.svm", "--workers", "2", option, "file", code=2)
+        assert f"{option} is for one process" in done.stderr
+
+
+def test_a_learner_that_does_worse_than_a_guess_is_told(folder):
+    rng = np.random.default_rng(0)
+    lines = [f"{int(y)},{rng.normal():.3f},{1e5 * rng.normal():.0f}" for y in rng.random(2000) < 0.1]
+    (folder / "rare.csv").write_text("y,a,b\n" + "\n".join(lines) + "\n")
+    done = onepass(folder, "train", "rare.csv", "--target", "y")
+    assert re.search(r"the most frequent label would err in [\d.]+% of the rows, .* Scale them", done.stderr)
+    assert "most frequent" not in onepass(folder, "train", "data.svm").stderr
+
+
+def test_the_code_that_is_shown_skips_bad_lines_too(folder):
+    assert "on_error='skip'" in onepass(folder, "train", "data.svm", "--on-error", "skip", "--show-code").stdout

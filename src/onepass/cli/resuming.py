@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -78,6 +79,7 @@ def begin(keeping: dict[str, Any], paths: tuple[str, ...], force: bool, say: ter
         click.get_current_context().with_resource(checkpoint.locked(path))
         there = [file for file in (path, checkpoint.previous(path)) if os.path.exists(file)]
         if resume:
+            kept.again = True
             kept.found, note = checkpoint.last(path)
             if note is not None:
                 say.aside(note)
@@ -106,6 +108,7 @@ class Keeper:
 
     def __init__(self, path: str | None, every: float, say: terminal.Say) -> None:
         self.path, self.every, self.say = path, every, say
+        self.again = False  # whether this may be a later start of the same command
         self.found: Checkpoint | None = None  # what there was to resume
         self.written, self.spent = 0, 0.0  # checkpoints, and seconds it took to write them
         self.sync: Callable[[], None] = lambda: None  # brings to disk what the checkpoint takes for granted
@@ -132,6 +135,8 @@ class Keeper:
         if not quarantine:
             return None, position
         if self.found is None or position is None or self.found.said.get("quarantine") != os.path.abspath(quarantine):
+            if self.again and self.found is None and os.path.exists(quarantine):  # a start that was killed early
+                self.say.aside(f"{quarantine} is there, and no checkpoint tells of it: it is now {_moved(quarantine)}")
             file: IO[bytes] = open(quarantine, "xb")  # noqa: SIM115 - the caller closes it
             position = position and position._replace(quarantined=0)
         else:
@@ -319,6 +324,13 @@ class Attention:
         if not self._quiet:
             with suppress(OSError):  # not print: it may be in the middle of printing
                 os.write(2, b"\nending after this block; once more ends at once\n")
+
+
+def _moved(path: str) -> str:
+    """The file's new name: its own with a number, which no other file has."""
+    free = next(name for number in itertools.count(1) if not os.path.lexists(name := f"{path}.{number}"))
+    os.rename(path, free)
+    return free
 
 
 def _to_disk(file: IO[bytes]) -> None:

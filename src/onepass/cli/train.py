@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -11,6 +12,9 @@ from onepass.cli import learning as learner
 from onepass.cli import memory, pages, resuming, spread, terminal
 from onepass.cli import reading as reader
 from onepass.errors import printable
+
+if TYPE_CHECKING:
+    from onepass.certificates import Certificate
 
 
 @click.command("train", cls=terminal.Sectioned)
@@ -77,16 +81,22 @@ def command(
     if spreading.asked:
         if max_memory is not None:
             raise click.UsageError("--max-memory is for one process; workers have --memory-limit, an option of Dask's")
+        for name, given in {"--report": report, "--checkpoint": keeping["checkpoint"]}.items():
+            if given is not None:
+                raise click.UsageError(f"{name} is for one process: leave it out, or leave out --dask and --workers")
         if not show_code:
             terminal.check_place("--output", output, force)
         spread.train(spreading, paths, output, require_risk, show_code, learning | more, reading, say)
         return
     if show_code:
-        click.echo(code(paths, output, learning | more, reader.said(reading)))
+        bad_lines = {} if reading["on_error"] == "stop" else {"on_error": "skip"}
+        click.echo(code(paths, output, learning | more, reader.said(reading) | bad_lines))
         return
+    quarantine = reading["on_error"].partition("=")[2]
+    _apart(
+        {"--output": output, "--report": report, "--checkpoint": keeping["checkpoint"], "--on-error": quarantine}, paths
+    )
     pages.check(report, force)
-    from onepass.models import LinearModel
-
     kept = resuming.begin(keeping, paths, force, say)
     terminal.check_place("--output", output, force or kept.wrote(output))
     run = learner.make(learning, **more)
@@ -108,20 +118,40 @@ def command(
         look = partial(memory.check, run, stream, reading, max_memory, say, learner.peak_memory())
         feeding = learner.feed(run, stream, reading["max_bad"], say, kept, look)
         notes = stream.notes
-    for note in notes:
+    for note in [*notes, *_no_better_than_a_guess(run)]:
         say.aside(note)
-    certificate = run.certificate()
-    written = None
+    with resuming.attending(say) as attention:
+        try:
+            with attention.waiting():  # all rows are learned: what they have given is not to be lost
+                certificate = _conclude(run, feeding, kept, output, report, shown, learning | more, reading, say)
+        except KeyboardInterrupt:
+            raise SystemExit(attention.status) from None
+    if feeding.interrupted:
+        raise SystemExit(feeding.status)
+    _require(require_risk, None if certificate.withheld else certificate.risk, say)
+
+
+def _conclude(
+    run: Any,
+    feeding: learner.Feeding,
+    kept: resuming.Keeper,
+    output: str | None,
+    report: str | None,
+    shown: bool,
+    options: dict[str, Any],
+    reading: dict[str, Any],
+    say: terminal.Say,
+) -> Certificate:
+    """Write model, page and checkpoint, and say what came out."""
+    stream, certificate, written = feeding.stream, run.certificate(), None
     if feeding.interrupted:
         say.aside(f"interrupted after {run.rows:,} rows; neither model nor page was written")
         if kept.how_to_go_on():
             say.aside(f"to go on: {kept.how_to_go_on()}")
     elif output is not None:
-        model = cast(LinearModel, run.model())
+        model = run.model()
         model.about["reading"] = reader.remember(reading, stream)
         model.about["data"] = [reader.identity(known) for known in stream.identity if known is not None]
-        if output == "-":
-            raise click.UsageError("--output - is not supported: a model is a file")
         try:
             model.save(output)
         except OSError as error:
@@ -145,7 +175,7 @@ def command(
     }
     seconds = feeding.seconds
     if shown:
-        result["details"] = pages.of_pass(run, stream, reading, learning | more)
+        result["details"] = pages.of_pass(run, stream, reading, options)
         pages.write(result, result["report"])
     if feeding.interrupted:
         result["resume"] = kept.how_to_go_on()
@@ -160,9 +190,29 @@ def command(
         f"learning {feeding.learning:.2f} s, checkpoints {kept.spent:.2f} s, reading, certificate and "
         f"model {seconds - feeding.learning - kept.spent:.2f} s"
     )
-    if feeding.interrupted:
-        raise SystemExit(feeding.status)
-    _require(require_risk, None if certificate.withheld else certificate.risk, say)
+    return cast("Certificate", certificate)
+
+
+def _apart(places: dict[str, str | None], paths: tuple[str, ...]) -> None:
+    """Say before the run that one file would be written over another."""
+    if places["--output"] == "-":
+        raise click.UsageError("--output - is not supported: a model is a file")
+    taken = {os.path.realpath(path): "what is read" for path in paths}
+    for option, path in places.items():
+        if path and (other := taken.setdefault(os.path.realpath(path), option)) != option:
+            raise click.UsageError(f"{option}: {path} is {other}, too; give it a file of its own")
+
+
+def _no_better_than_a_guess(run: Any) -> list[str]:
+    """A note, if the most frequent label alone would have made fewer mistakes."""
+    seen = run.order.seen
+    if seen.sum() < 100 or run.mistakes / max(run.rounds, 1) < (share := 1.0 - seen.max() / seen.sum()):
+        return []
+    return [
+        f"always saying the most frequent label would err in {share:.1%} of the rows, and this learner erred in "
+        f"{run.mistakes / max(run.rounds, 1):.1%}: are some columns far larger than others? Scale them, or try another "
+        "--learner"
+    ]
 
 
 def _require(require_risk: float | None, risk: float | None, say: terminal.Say) -> None:
