@@ -322,9 +322,10 @@ def test_no_file_is_written_over_another(folder):
 
 
 def test_workers_refuse_what_is_for_one_process(folder):
-    for option in ("--report", "--checkpoint"):
-        done = onepass(folder, "train", "data.svm", "--workers", "2", option, "file", code=2)
-        assert f"{option} is for one process" in done.stderr
+    for option in (["--report", "file"], ["--checkpoint", "file"], ["--on-error", "quarantine=file"]):
+        done = onepass(folder, "train", "data.svm", "--workers", "2", *option, code=2)
+        assert f"{option[0]}" in done.stderr
+        assert "is for one process" in done.stderr
 
 
 def test_a_learner_that_does_worse_than_a_guess_is_told(folder):

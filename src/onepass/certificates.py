@@ -86,7 +86,8 @@ class Certificate:
         says = f"With probability {confidence} the {_WORDS[self.loss]} of {subject} {at_most}"
         if self.covers == "members":
             says += (
-                " The members are gone after compaction, and nothing follows for their averaged vector."
+                " The members are gone after compaction, and nothing follows for their averaged vector (the conversion "
+                "`penalised` certifies that; on several machines, the hinge loss of the learner `margin` does)."
                 if self.compacted
                 else " Their weighted vote errs at most twice as often; nothing follows for the averaged vector "
                 "(the conversion `penalised` certifies that)."

@@ -101,7 +101,12 @@ def train(
         say.aside(note)
     with _connected(spreading) as client:
         workers = len(client.nthreads())
-        say.aside(f"{len(inputs.chunks)} chunks of {inputs.format}, {workers} worker{'s' * (workers != 1)}")
+        chunks = len(inputs.chunks)
+        say.aside(f"{_many(chunks, 'chunk')} of {inputs.format}, {_many(workers, 'worker')}")
+        if chunks < workers:
+            say.aside(
+                "too few chunks for all workers: a smaller --chunk-bytes, or more files where a file is one chunk"
+            )
         merged = _learn(inputs, client, spreading.waves, options, say)
     reader.check_bad(merged, reading["max_bad"])
     certificate = merged.certificate()
@@ -282,3 +287,7 @@ def code(
     if output:
         lines.append(f"    merged.model().save({output!r})")
     return "\n".join(lines)
+
+
+def _many(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'s' * (number != 1)}"

@@ -76,13 +76,15 @@ def command(
     more = {"conversion": conversion, "validation_fraction": validation_fraction, "stop_at": stop_at}
     more["penalised"] = "average" if conversion == "penalised" else None
     more["max_features"] = reader.features_allowed(reading)
+    quarantine = reading["on_error"].partition("=")[2]
     if conversion == "validation" and not validation_fraction:
         raise click.UsageError("--conversion validation keeps rows out of the pass: add --validation-fraction 0.1")
     if spreading.asked:
         if max_memory is not None:
             raise click.UsageError("--max-memory is for one process; workers have --memory-limit, an option of Dask's")
-        for name, given in {"--report": report, "--checkpoint": keeping["checkpoint"]}.items():
-            if given is not None:
+        alone = {"--report": report, "--checkpoint": keeping["checkpoint"], "--on-error quarantine": quarantine}
+        for name, given in alone.items():
+            if given:
                 raise click.UsageError(f"{name} is for one process: leave it out, or leave out --dask and --workers")
         if not show_code:
             terminal.check_place("--output", output, force)
@@ -92,7 +94,6 @@ def command(
         bad_lines = {} if reading["on_error"] == "stop" else {"on_error": "skip"}
         click.echo(code(paths, output, learning | more, reader.said(reading) | bad_lines))
         return
-    quarantine = reading["on_error"].partition("=")[2]
     _apart(
         {"--output": output, "--report": report, "--checkpoint": keeping["checkpoint"], "--on-error": quarantine}, paths
     )
