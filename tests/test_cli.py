@@ -339,3 +339,10 @@ def test_a_learner_that_does_worse_than_a_guess_is_told(folder):
 
 def test_the_code_that_is_shown_skips_bad_lines_too(folder):
     assert "on_error='skip'" in onepass(folder, "train", "data.svm", "--on-error", "skip", "--show-code").stdout
+
+
+def test_a_quantity_is_no_label(folder):
+    (folder / "prices.csv").write_text("a,price\n" + "".join(f"{i % 7},{i}.25\n" for i in range(1000)))
+    done = onepass(folder, "train", "prices.csv", "--target", "price", code=3)
+    assert "this one holds 1,000 values in 1,000 rows, and classes are wanted" in done.stderr
+    assert len(done.stderr) < 500

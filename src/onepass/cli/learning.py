@@ -192,6 +192,9 @@ def feed(
     return feeding
 
 
+CLASSES = 50  # that a message names; more look like a quantity
+
+
 def _feed(run: Pass, rows: Any, labels: Any, origin: Any) -> None:
     from onepass.errors import DataError
 
@@ -202,6 +205,10 @@ def _feed(run: Pass, rows: Any, labels: Any, origin: Any) -> None:
     except DataError as error:
         met = {reader.label_text(label) for label in labels.tolist()} | {reader.label_text(c) for c in run.classes}
         remedy = f"--classes {','.join(sorted(met))}" if "`classes`" in str(error) else None
+        if remedy and len(met) > CLASSES:
+            remedy = (
+                f"another --target: this one holds {len(met):,} values in {len(labels):,} rows, and classes are wanted"
+            )
         message = str(error).partition("; for more than two")[0].removeprefix("y: ")
         row = re.search(r" in row (\d+)", message)
         if row and origin.lines == len(labels):  # no blank or bad line in between: the row is the line
