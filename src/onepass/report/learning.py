@@ -29,7 +29,7 @@ def page(record: dict[str, Any]) -> Page:
         sections.append(_conversions(details["conversions"], certificate, record["command"]))
     if details.get("weights"):
         sections.append(_weights(details["weights"], certificate.conversion, len(record["classes"]) > 2))
-    sections.append(origin(details))
+    sections += [Section("The words on this page", [Points(_WORDS)]), origin(details)]
     number, meaning = _headline(certificate)
     if "delta" in record and details.get("conversions") and certificate.withheld is None:
         several = sum("refused" not in line for line in details["conversions"])
@@ -41,6 +41,20 @@ def page(record: dict[str, Any]) -> Page:
 
 def _certificate(plain: dict[str, Any]) -> Certificate:
     return Certificate.from_dict({name: plain[name] for name in Certificate.__dataclass_fields__})
+
+
+_WORDS = (
+    "Round: one row, predicted by the hypothesis of that moment before it was learned from. A mistake in it was a "
+    "mistake on a row not seen before, which is what certificates are made of.",
+    "0-1 risk: how often a fresh row is predicted wrong; 0.05 is 5 in 100. Hinge risk: the average of how far fresh "
+    "rows fall short of a margin of 1; it is at least the 0-1 risk.",
+    "Conversion: how the sequence of hypotheses becomes one model. Cutoff averages those that survived k rounds, "
+    "each for its rounds beyond k; penalised takes an average frozen at round 1, 2, 4, … and watched on the rows "
+    "that came later, so that its certificate can lie below the loss of the whole run.",
+    "Of this model: of what predicts. Of the members: of the hypotheses that were averaged, taken together.",
+    "Betting, dekel2008: the theorem behind the number. Certified, at most: it fails with probability delta, over "
+    "the draw of the rows; the risk itself is usually smaller.",
+)
 
 
 _NO_CURVES = (
