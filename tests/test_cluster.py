@@ -308,6 +308,20 @@ def test_cutting_the_stream_elsewhere_changes_nothing(cuts):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_buffer_may_be_filled_anew_after_each_piece(kind):
+    X = np.random.default_rng(8).integers(1, 65, (90, 3)) / 8
+    whole = KMeans(4, random_state=1, batch_size=40).partial_fit(kind(X), sample_weight=X[:, 0])
+    model, buffer, weights = KMeans(4, random_state=1, batch_size=40), kind(X[:15].copy()), np.empty(15)
+    values = buffer.data if sp.issparse(buffer) else buffer
+    for first in range(0, 90, 15):
+        values[...] = X[first : first + 15].reshape(values.shape)
+        weights[:] = X[first : first + 15, 0]
+        model.partial_fit(buffer, sample_weight=weights)
+        values[...], weights[:] = 1e6, 7.0
+    np.testing.assert_array_equal(model.cluster_centers_, whole.cluster_centers_)
+
+
 def test_streams_come_near_the_batch_result():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(20000, 2)) + 8 * rng.integers(0, 3, (20000, 2))

@@ -33,6 +33,11 @@ class Pending:
         self.parts.append((X, weights))
         self.count += weights.size
 
+    def own(self) -> None:
+        """Copies what waits of the last piece: whoever fed it may fill its array anew."""
+        X, weights = self.parts[-1]
+        self.parts[-1] = X.copy(), weights
+
     def first(self, size: int) -> tuple[Any, Floats]:
         """The first `size` rows, which wait no longer."""
         X, weights = self.all()
@@ -85,6 +90,7 @@ class MiniBatches:
         self.pending.add(X, weights)
         while self.pending.count >= self.batch_size:
             self.settled = self._after(*self.pending.first(self.batch_size), threads)
+        self.pending.own()
 
     def clusters(self, threads: int | None) -> Clusters | None:
         """As if the stream ended here; None while fewer than n_clusters rows have come."""
