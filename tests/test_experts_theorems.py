@@ -164,6 +164,11 @@ def test_one_expert_is_simply_followed(make):
     assert run.loss == run.best_loss == run.bound
 
 
+def test_one_expert_is_followed_through_losses_that_round():
+    run = Hedge().run(np.random.default_rng(0).random((1000, 1)))
+    assert run.loss == run.best_loss == run.bound
+
+
 # Long games
 
 

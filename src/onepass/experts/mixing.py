@@ -75,7 +75,7 @@ def _rate_decreasing(rule, state):  # type: ignore[no-untyped-def]
 
 def _rate_adaptive(rule, state):  # type: ignore[no-untyped-def]
     eta = np.inf
-    if state.memory[1] > 0.0:
+    if state.memory[1] > 0.0 and rule.log_experts > 0.0:  # one expert: a gap of roundings, and any rate will do
         eta = rule.log_experts / state.memory[1]
     return eta
 
