@@ -21,6 +21,7 @@ from onepass.cluster.kmeans import assign, lloyd
 from onepass.cluster.lanes import LANES, keep_nearest
 from onepass.cluster.optimum import guarantee
 from onepass.cluster.points import as_points
+from onepass.cluster.seeding import METHODS
 from onepass.errors import DataError
 
 WIDTHS = (1, 3, 5, 37)  # below and above the width at which matrix products take over
@@ -358,6 +359,31 @@ def test_partial_fit_waits_for_enough_rows_goes_on_after_fit_and_rejects_without
     for row in sp.csr_array(np.eye(6)):
         sparse.partial_fit(sp.csr_array(row.reshape(1, -1)))
     assert sparse.cluster_centers_.shape == (2, 6)
+
+
+@pytest.mark.parametrize("init", [*METHODS, "array", "callable"])
+def test_the_first_batch_of_a_stream_is_seeded_by_init(init):
+    X = np.random.default_rng(9).integers(-32, 33, (60, 2)) / 8
+    number = np.random.RandomState(0).randint(np.iinfo(np.int32).max)
+    if init in METHODS:
+        start = kmeans_plusplus(X, 4, method=init, random_state=number).centres
+        given = init
+    else:
+        start = np.array([[9.0, 9.0], [1.0, 1.0], [0.0, 0.0], [-5.0, 2.0]])
+        given = start.copy() if init == "array" else lambda X, k, random_state: start
+    model = KMeans(4, init=given, batch_size=60, random_state=0).partial_fit(X[:7])
+    if init == "array":
+        given[:] = 0.0
+    model.partial_fit(X[7:])
+    np.testing.assert_array_equal(model.cluster_centers_, lloyd(as_points(X), start, np.ones(60)).centres)
+
+
+def test_an_init_that_does_not_fit_is_refused_with_the_first_piece():
+    model = KMeans(2, init=[[0.0, 1.0]], batch_size=10)
+    with pytest.raises(ValueError, match="init has shape"):
+        model.partial_fit([[0.0, 0.0]])
+    model.set_params(init=[[0.0], [1.0]]).partial_fit([[0.0], [4.0]])
+    assert model.cluster_centers_.tolist() == [[0.0], [4.0]]
 
 
 BAD = {

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onepass.cluster.kmeans import Callback, all_distances, assign
 from onepass.cluster.means import masses
 from onepass.cluster.points import as_count, as_points, as_weights, height, in_type
-from onepass.cluster.run import check, kmeans
+from onepass.cluster.run import check, given, kmeans
 from onepass.cluster.streams import Clusters, MiniBatches
 from onepass.rows import AnyRows
 
@@ -117,21 +117,19 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Goes on with more rows of a stream, in bounded memory; after `fit`, from the fitted centres.
 
         Rows are learned from in batches of batch_size counted from the first row ever fed, so pieces of any length
-        give the same bits. Until n_clusters rows have come there is no model yet.
+        give the same bits. The first batch is seeded once, by `init`, and clustered until no label changes; n_init,
+        max_iter and tol are for `fit` alone. Until n_clusters rows have come there is no model yet.
         """
         first = not hasattr(self, "n_features_in_")
         try:
             X = self._validated(X, reset=first)
             rows, weights = as_points(X), as_weights(sample_weight, X.shape[0])
             check(self.init, self.max_iter, self.tol, self.delta)
+            stream = getattr(self, "_stream", None) or self._new_stream(X.shape[1])
         except ValueError:
             if first and hasattr(self, "n_features_in_"):
                 del self.n_features_in_  # a rejected first batch leaves no trace
             raise
-        stream = getattr(self, "_stream", None)
-        if stream is None:
-            start = Clusters(self.cluster_centers_, self._mass) if hasattr(self, "cluster_centers_") else None
-            stream = MiniBatches(as_count(self.n_clusters, self.n_clusters), self.batch_size, self._number(), start)
         stream.feed(X, weights, self.threads)
         self._stream = stream
         clusters = stream.clusters(self.threads)
@@ -157,6 +155,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         rows = self._points(X)
         weights = as_weights(sample_weight, height(rows))
         return -float(np.sum(weights * assign(rows, self.cluster_centers_, self.threads)[1]))
+
+    def _new_stream(self, width: int) -> MiniBatches:
+        k, size, init = as_count(self.n_clusters, self.n_clusters), self.batch_size, self.init
+        if hasattr(self, "cluster_centers_"):
+            return MiniBatches(k, size, self._number(), start=Clusters(self.cluster_centers_, self._mass))
+        if not isinstance(init, str) and not callable(init):
+            init = given(init, k, width, np.float64)
+        return MiniBatches(k, size, self._number(), init=init)
 
     def _validated(self, X: Any, reset: bool) -> Any:
         # as_points looks for NaN and infinity itself, in the same reading that finds the largest value

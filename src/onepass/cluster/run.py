@@ -11,7 +11,6 @@ from onepass.cluster.kmeans import Callback, Fit, lloyd
 from onepass.cluster.optimum import Quality, quality
 from onepass.cluster.points import Labels, as_count, as_points, as_weights, height
 from onepass.cluster.seeding import METHODS, seed
-from onepass.rows import AnyRows
 
 PROVED = ("k-means++", "local-search++")  # seedings with E φ ≤ 8(ln k + 2)·φ_OPT
 
@@ -64,9 +63,8 @@ def kmeans(
             potentials.append(seeding.potential)
             drawn.append(seeding.drawn)
         else:
-            start = _given(
-                init(X, k, random_state=int(own.generate_state(1)[0])) if callable(init) else init, rows, k, width
-            )
+            found = init(X, k, random_state=int(own.generate_state(1)[0])) if callable(init) else init
+            start = given(found, k, width, rows.values.dtype)
         fit = lloyd(rows, start, weights, max_iter=max_iter, tol=tol, threads=threads, callback=callback)
         if best is None or fit.inertia < best.inertia:
             best = fit
@@ -97,8 +95,9 @@ def runs(init: Any, n_init: Any) -> int:
     return (10 if by_chance else 1) if n_init == "auto" else int(n_init)
 
 
-def _given(init: Any, rows: AnyRows, k: int, width: int) -> npt.NDArray[Any]:
-    centres = np.array(init, dtype=rows.values.dtype, order="C")
+def given(init: Any, k: int, width: int, dtype: Any) -> npt.NDArray[Any]:
+    """A copy of the centres that were given, in this type, if there are k of this width."""
+    centres = np.array(init, dtype=dtype, order="C")
     if centres.shape != (k, width):
         raise ValueError(f"init has shape {centres.shape}, but n_clusters={k} and X has {width} columns")
     if not np.isfinite(centres).all():

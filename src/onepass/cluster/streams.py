@@ -15,9 +15,10 @@ from onepass.cluster.crew import crew
 from onepass.cluster.kmeans import assign, lloyd
 from onepass.cluster.means import Means, masses
 from onepass.cluster.points import as_points, as_weights, height, in_type
+from onepass.cluster.run import given
 from onepass.cluster.seeding import Drawing, _plain, seed
 from onepass.errors import DataError
-from onepass.rows import Dense, Floats
+from onepass.rows import AnyRows, Dense, Floats
 
 FAN = 4  # sets of a coreset that are merged at a time
 
@@ -74,14 +75,22 @@ class MiniBatches:
     """k-means over a stream: every `batch_size` rows, each centre goes to the mean of all rows it was ever given.
 
     See sculley2010 (D. Sculley, *Web-scale k-means clustering*, WWW 2010). Differs: a batch's rows are taken together,
-    and batches are counted from the stream's first row, whatever pieces it comes in. The first batch is seeded and
-    clustered by itself. Sparse rows may grow wider as the stream goes on: a new column was 0 until then.
+    and batches are counted from the stream's first row, whatever pieces it comes in. The first batch is seeded by
+    `init` and clustered by itself. Sparse rows may grow wider as the stream goes on: a new column was 0 until then.
     """
 
-    def __init__(self, n_clusters: int, batch_size: int, random_state: int, start: Clusters | None = None):
+    def __init__(
+        self,
+        n_clusters: int,
+        batch_size: int,
+        random_state: int,
+        start: Clusters | None = None,
+        init: Any = "k-means++",
+    ):
         if batch_size < n_clusters:
             raise ValueError(f"batch_size={batch_size} must be at least n_clusters={n_clusters}")
         self.n_clusters, self.batch_size, self.random_state = n_clusters, batch_size, random_state
+        self.init = init
         self.pending = Pending()
         self.settled = start  # after the last whole batch
 
@@ -108,8 +117,7 @@ class MiniBatches:
             self.settled = Clusters(np.pad(self.settled.centres, room), self.settled.mass)
             X = widened(X, width)
         if self.settled is None:
-            start = seed(rows, X.shape[1], self.n_clusters, weights, random_state=self.random_state, threads=threads)
-            fit = lloyd(rows, start.centres, weights, threads=threads)
+            fit = lloyd(rows, self._seeded(X, rows, weights, threads), weights, threads=threads)
             return Clusters(fit.centres, masses(fit.labels, weights, self.n_clusters))
         centres, mass = self.settled
         labels, _ = assign(in_type(rows, centres), centres, threads)
@@ -120,6 +128,13 @@ class MiniBatches:
         offset = batch.sums - batch.mass[:, None] * centres
         moved = centres + offset / np.where(total > 0, total, 1)[:, None]
         return Clusters(moved.astype(centres.dtype), total)
+
+    def _seeded(self, X: Any, rows: AnyRows, weights: Floats, threads: int | None) -> npt.NDArray[Any]:
+        k, width, own = self.n_clusters, X.shape[1], self.random_state
+        if isinstance(self.init, str):
+            return seed(rows, width, k, weights, method=self.init, random_state=own, threads=threads).centres
+        found = self.init(X, k, random_state=own) if callable(self.init) else self.init
+        return given(found, k, width, rows.values.dtype)
 
 
 class Coreset:
