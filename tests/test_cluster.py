@@ -361,6 +361,21 @@ def test_partial_fit_waits_for_enough_rows_goes_on_after_fit_and_rejects_without
     assert sparse.cluster_centers_.shape == (2, 6)
 
 
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+@pytest.mark.parametrize("sizes", [[20] * 6, [1] * 120, [45, 3, 52, 20]])
+def test_a_piece_may_hold_no_row_that_counts(init, sizes):
+    rng = np.random.default_rng(10)
+    X, weights = rng.integers(-32, 33, (120, 2)) / 8, rng.integers(1, 4, 120).astype(float)
+    weights[:20] = weights[60:100] = 0.0
+    whole = KMeans(3, init=init, random_state=1, batch_size=40).partial_fit(X, sample_weight=weights)
+    cut, coreset = KMeans(3, init=init, random_state=1, batch_size=40), Coreset(10)
+    for rows in np.split(np.arange(120), np.cumsum(sizes)[:-1]):
+        cut.partial_fit(X[rows], sample_weight=weights[rows])
+        coreset.feed(X[rows], weights[rows])
+    np.testing.assert_array_equal(cut.cluster_centers_, whole.cluster_centers_)
+    np.testing.assert_array_equal(coreset.points()[1], Coreset(10).feed(X, weights).points()[1])
+
+
 @pytest.mark.parametrize("init", [*METHODS, "array", "callable"])
 def test_the_first_batch_of_a_stream_is_seeded_by_init(init):
     X = np.random.default_rng(9).integers(-32, 33, (60, 2)) / 8
@@ -419,11 +434,10 @@ def test_bad_input_is_named(case):
     [([1.0], "one weight a row"), ([1.0, -1.0], "not negative"), ([np.nan, 1], "finite"), ([0, 0], "zero everywhere")],
 )
 def test_bad_weights_are_named(weights, message):
-    for run in (
-        KMeans(1).fit,
-        KMeans(1).partial_fit,
-        lambda X, sample_weight: kmeans_plusplus(X, 1, sample_weight=sample_weight),
-    ):
+    runs = [KMeans(1).fit, lambda X, sample_weight: kmeans_plusplus(X, 1, sample_weight=sample_weight)]
+    if any(weights):
+        runs.append(KMeans(1).partial_fit)  # what follows may count
+    for run in runs:
         with pytest.raises(DataError, match=message):
             run([[0.0], [1.0]], sample_weight=weights)
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onepass.cluster.kmeans import Callback, all_distances, assign
 from onepass.cluster.means import masses
-from onepass.cluster.points import as_count, as_points, as_weights, height, in_type
+from onepass.cluster.points import as_count, as_points, as_weights, height, in_type, piece_weights
 from onepass.cluster.run import check, given, kmeans
 from onepass.cluster.streams import Clusters, MiniBatches
 from onepass.rows import AnyRows
@@ -118,12 +118,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
         Rows are learned from in batches of batch_size counted from the first row ever fed, so pieces of any length
         give the same bits. The first batch is seeded once, by `init`, and clustered until no label changes; n_init,
-        max_iter and tol are for `fit` alone. Until n_clusters rows have come there is no model yet.
+        max_iter and tol are for `fit` alone. Until n_clusters rows of weight above 0 have come there is no
+        model yet.
         """
         first = not hasattr(self, "n_features_in_")
         try:
             X = self._validated(X, reset=first)
-            rows, weights = as_points(X), as_weights(sample_weight, X.shape[0])
+            rows, weights = as_points(X), piece_weights(sample_weight, X.shape[0])
             check(self.init, self.max_iter, self.tol, self.delta)
             stream = getattr(self, "_stream", None) or self._new_stream(X.shape[1])
         except ValueError:

@@ -43,6 +43,14 @@ def as_points(X: Any, name: str = "X") -> AnyRows:
 
 def as_weights(sample_weight: Any, n: int) -> Floats:
     """One weight a row, ones when None: finite, not negative, and not all zero."""
+    weights = piece_weights(sample_weight, n)
+    if not weights.any():
+        raise DataError("sample_weight is zero everywhere: no row counts")
+    return weights
+
+
+def piece_weights(sample_weight: Any, n: int) -> Floats:
+    """The same for a piece of a stream, which may hold no row that counts."""
     if sample_weight is None:
         return np.ones(n)
     weights = np.array(sample_weight, dtype=np.float64)
@@ -52,8 +60,6 @@ def as_weights(sample_weight: Any, n: int) -> Floats:
         raise DataError(f"sample_weight has shape {weights.shape}, but X has {n} rows: give one weight a row")
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise DataError("sample_weight must be finite and not negative")
-    if not weights.any():
-        raise DataError("sample_weight is zero everywhere: no row counts")
     return weights
 
 

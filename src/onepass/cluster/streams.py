@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from onepass.cluster.crew import crew
 from onepass.cluster.kmeans import assign, lloyd
 from onepass.cluster.means import Means, masses
-from onepass.cluster.points import as_points, as_weights, height, in_type
+from onepass.cluster.points import as_points, height, in_type, piece_weights
 from onepass.cluster.run import given
 from onepass.cluster.seeding import Drawing, _plain, seed
 from onepass.errors import DataError
@@ -102,15 +102,16 @@ class MiniBatches:
         self.pending.own()
 
     def clusters(self, threads: int | None) -> Clusters | None:
-        """As if the stream ended here; None while fewer than n_clusters rows have come."""
-        if self.pending.count == 0 or (self.settled is None and self.pending.count < self.n_clusters):
-            return self.settled
-        return self._after(*self.pending.all(), threads)
+        """As if the stream ended here; None while fewer than n_clusters rows that count have come."""
+        X, weights = self.pending.all()
+        if self.settled is None and np.count_nonzero(weights) < self.n_clusters:
+            return None
+        return self._after(X, weights, threads)
 
     def _after(self, X: Any, weights: Floats, threads: int | None) -> Clusters | None:
-        rows = as_points(X)
         if not weights.any():
             return self.settled
+        rows = as_points(X)
         if self.settled is not None and X.shape[1] != self.settled.centres.shape[1]:
             width = max(X.shape[1], self.settled.centres.shape[1])
             room = ((0, 0), (0, width - self.settled.centres.shape[1]))
@@ -167,7 +168,7 @@ class Coreset:
         rows = as_points(X)
         if not isinstance(rows, Dense):
             raise DataError("X is sparse: a coreset keeps dense rows; use KMeans.partial_fit, or X.toarray()")
-        weights = as_weights(sample_weight, height(rows))
+        weights = piece_weights(sample_weight, height(rows))
         self._expect(rows.values.shape[1])
         self.pending.add(rows.values.astype(np.float64), weights)
         while self.pending.count >= self.size:
