@@ -63,8 +63,32 @@ def test_labels_that_floats_cannot_tell_apart():
         ([0, 0.5], np.array([0, 1]), "label 1 in row 1"),
         (["a", "b"], np.array([0, 1]), "the classes are text, but these labels are numbers"),
         ([0, 1], np.array([[0, 1]]), "one label per row"),
+        (None, np.array([b"a", b"b"]), r"label b'a' in row 0 is bytes: decode them"),
+        (None, np.array(["a", b"b"], object), r"label b'b' in row 1 is bytes: decode them"),
+        (["a", "b"], np.array([b"a", b"b"]), "is bytes"),
+        (None, np.array([1, 2.0, np.nan], object), "label nan in row 2 is not a finite number"),
+        (None, ["a", np.nan], "label nan in row 1 is not a finite number"),
+        (None, np.array(["a", None], object), "label None in row 1 is neither a number nor text"),
+        (None, np.array([1, "a"], object), "label 'a' in row 1 is text, but those before it are numbers"),
+        (None, ["a", 1], "label 1 in row 1 is a number, but those before it are text"),
+        ([0, 1], np.array(["0", "1"], object), "the classes are numbers, but these labels are text"),
     ],
 )
 def test_labels_that_are_none_are_named(classes, y, message):
     with pytest.raises(DataError, match=message):
         Labels.of(classes).encode(y, len(y))
+
+
+def test_one_kind_of_label_in_every_piece():
+    labels, _ = Labels().encode(np.array([1, np.int64(2), 1.0], object), 3)
+    assert labels.classes == (1, 2)
+    with pytest.raises(DataError, match="the classes are numbers, but these labels are text"):
+        labels.encode(np.array(["a", "b"], object), 2)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"), [([1, "a"], "'a' in place 1 is text"), ([0.0, np.nan], "place 1"), ([b"a", b"b"], "bytes")]
+)
+def test_classes_that_are_none_are_named(classes, message):
+    with pytest.raises(DataError, match=f"classes: .*{message}"):
+        Labels.of(classes)

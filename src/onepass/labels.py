@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -33,7 +34,7 @@ class Labels:
         """Declared classes: at least two, all different."""
         if classes is None:
             return cls()
-        names = tuple(np.asarray(classes).reshape(-1).tolist())
+        names = tuple(map(_plain, _sound(_array(classes).reshape(-1), "classes", "place")))
         if len(names) < 2 or len(set(names)) < len(names):
             raise ValueError(f"classes: at least two different labels expected, got {list(names)}")
         return cls(names, True)
@@ -112,21 +113,49 @@ def _plain(label: Any) -> Any:
 
 
 def _labels(y: Any, rows: int) -> Array:
-    given = np.asarray(y)
+    given = _array(y)
     if given.ndim != 1:
         raise DataError(f"y: one label per row expected, got shape {given.shape}")
     if len(given) != rows:
         raise DataError(f"y: {len(given)} labels for {rows} rows")
-    if given.dtype.kind not in "biufUSO":
-        raise DataError(f"y: numbers or strings expected as labels, got dtype {given.dtype}")
-    if given.dtype.kind == "f" and not np.isfinite(given).all():
-        raise DataError(f"y: label in row {int(np.argmax(~np.isfinite(given)))} is not a finite number")
-    if given.dtype.kind == "O" and not all(isinstance(label, (str, int, float)) for label in given):
-        raise DataError("y: numbers or strings expected as labels")
+    return _sound(given, "y", "row")
+
+
+def _array(labels: Any) -> Array:
+    """The labels as they are: NumPy writes the numbers in a list as text if there is text among them."""
+    given = np.asarray(labels)
+    if given.dtype.kind == "U" and isinstance(labels, (list, tuple)) and {*map(type, labels)} != {str}:
+        given = np.array(labels, dtype=object)
     return given
 
 
+def _sound(given: Array, name: str, place: str) -> Array:
+    """The labels, if all are finite numbers or all are text; else an error that names the first that is not."""
+    if given.dtype.kind not in "biufUSO":
+        raise DataError(f"{name}: numbers or strings expected as labels, got dtype {given.dtype}")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise DataError(f"{name}: label in {place} {int(np.argmax(~np.isfinite(given)))} is not a finite number")
+    if given.dtype.kind in "SO" and {*map(type, given)} not in ({str}, {int}):  # which needs no second look
+        for i, label in enumerate(map(_plain, given)):
+            if fault := _fault(label, text=isinstance(given[0], str)):
+                raise DataError(f"{name}: label {label!r} in {place} {i} {fault}")
+    return given
+
+
+def _fault(label: Any, text: bool) -> str | None:
+    """What is wrong with a label among text, or among numbers."""
+    if isinstance(label, bytes):
+        return "is bytes: decode them all first, [label.decode() for label in y]"
+    if not isinstance(label, Label):
+        return "is neither a number nor text"
+    if isinstance(label, float) and not math.isfinite(label):
+        return "is not a finite number"
+    if isinstance(label, str) != text:
+        return "is a number, but those before it are text" if text else "is text, but those before it are numbers"
+    return None
+
+
 def _same_kind(classes: tuple[Label, ...], given: Array) -> None:
-    if classes and given.dtype.kind != "O" and isinstance(classes[0], str) != (given.dtype.kind in "US"):
+    if classes and len(given) and isinstance(classes[0], str) != isinstance(given[0], str):
         kinds = ("text", "numbers") if isinstance(classes[0], str) else ("numbers", "text")
         raise DataError(f"y: the classes are {kinds[0]}, but these labels are {kinds[1]}")
