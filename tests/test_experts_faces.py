@@ -156,6 +156,13 @@ def test_the_command_is_the_api(table, options, forecaster):
     )
 
 
+def test_majority_learns_from_the_mistakes_of_its_vote_alone_and_the_help_says_so():
+    advice, outcomes = [[1, 1, 0]], [1]  # the vote is right, the last expert is not
+    assert WeightedMajority(0.5).run(advice, outcomes).weights[-1].tolist() == [1 / 3] * 3
+    assert RandomizedWeightedMajority(0.5).run(advice, outcomes).weights[-1].tolist() == [0.4, 0.4, 0.2]
+    assert "majority only when the vote errs" in " ".join(call("--help").output.split())
+
+
 def test_stdin_sleepers_and_plain_text(table):
     path, _, _ = table
     text = path.read_text().splitlines()

@@ -51,7 +51,13 @@ class NumberOr(click.ParamType):  # type: ignore[type-arg]  # not generic before
 )
 @click.option("--target", help="--data is a table: the label's column.")
 @click.option("--outcome", default="outcome", show_default=True, help="The column that holds what came true.")
-@click.option("--rule", type=click.Choice(RULES), default="hedge", show_default=True, help="How weight moves.")
+@click.option(
+    "--rule",
+    type=click.Choice(RULES),
+    default="hedge",
+    show_default=True,
+    help="How weight moves: majority only when the vote errs, the others in every round.",
+)
 @click.option("--beta", type=NumberOr("anytime", "doubling"), help="majority, randomized: what a mistake costs. [0.5]")
 @click.option("--rate", type=NumberOr(*RATES), help="hedge: a learning rate, or how to find one. [adahedge]")
 @click.option("--horizon", type=click.IntRange(min=1), help="Tune the rate to so many rounds.")

@@ -19,6 +19,7 @@ class WeightedMajority(Forecaster):
 
         predict 1 if Σ_{i says 1} w_i ≥ ½ Σ w_i;   on a mistake w_i ← β·w_i for the wrong
 
+    In rounds in which the vote is right no weight changes, whoever was wrong.
     It makes at most (m* ln(1/β) + ln N) / ln(2/(1+β)) mistakes when the best expert makes m*. See wang-lecture10,
     Algorithm 1. `beta` is a number in (0, 1), `Horizon(T)` or `Doubling()`.
 
