@@ -175,6 +175,27 @@ def test_stdin_sleepers_and_plain_text(table):
     assert sum(line.split()[:1] in (["a"], ["b"], ["c"], ["d"]) for line in result.stdout.splitlines()) == 2
 
 
+def test_columns_that_are_no_experts_are_left_out(table, tmp_path):
+    path, _, _ = table
+    first, *lines = path.read_text().splitlines()
+    dated = tmp_path / "dated.csv"
+    dated.write_text("\n".join([f"day,{first},note", *(f"2026-01-{i % 9},{line},x" for i, line in enumerate(lines))]))
+    plain = json.loads(call(path, "--json").output)
+    said = json.loads(call(dated, "--ignore", "day", "--ignore", "note", "--json").output)
+    assert {key: said[key] for key in ("table", "loss", "experts")} == {
+        key: plain[key] for key in ("table", "loss", "experts")
+    }
+    assert call(dated, "--ignore", "dya", "--ignore", "note").exit_code != 0
+
+
+def test_bad_lines_of_advice_are_counted(table):
+    path, _, _ = table
+    path.write_text(path.read_text() + "1,2\n")
+    assert json.loads(call(path, "--on-error", "skip", "--json").output)["skipped"] == 1
+    assert "left out 1 bad lines" in call(path, "--on-error", "skip").output
+    assert call(path, "--on-error", "skip", "--max-bad", "0").exit_code != 0
+
+
 def test_share_is_compared_with_the_best_sequence(table):
     said = json.loads(call(table[0], "--rule", "share", "--switches", "2", "--json").output)
     assert said["sequence_loss"] <= said["best_loss"]
@@ -205,6 +226,8 @@ def test_the_figure_is_written_once(table, tmp_path):
         (["--rate", "1", "--horizon", "10"], "--horizon tunes the rate itself"),
         (["--figure", "nowhere/w.png"], "does not exist"),
         (["--figure", "w.gif"], "must end in"),
+        (["--categorical", "a"], "--categorical is for --data"),
+        (["--target", "a"], "--target is for --data"),
     ],
 )
 def test_wrong_usage_is_exit_2(table, options, message):
@@ -222,6 +245,7 @@ def test_wrong_usage_is_exit_2(table, options, message):
         ("outcome\n1\n", "at least one expert"),
         ("a,a,outcome\n1,0,1\n", "two columns are named 'a'"),
         ("a,outcome\nx,1\n", "column 'a' holds text"),
+        ("a,day,outcome\n1,monday,1\n", "--ignore COLUMN leaves one out"),
         ("a,outcome\n1,1\n0,0\nx,1\n", "bad.csv:line 4, col 1: column 'a' holds numbers, but here 'x'"),
         ("a,outcome\n1,1\n0.5,0,1\n", "bad.csv:line 3: expected 2 columns, got 3"),
         ("a,outcome\n2,1\n", "round 0, expert 0 says 2"),
@@ -258,3 +282,14 @@ def test_learners_can_be_the_experts(tmp_path):
     assert done.exit_code == 0, done.output
     assert call("--data", tmp_path / "train.svm", "--experts", "perceptrn").exit_code == 2
     assert call().exit_code == 2
+
+
+def test_examples_are_read_as_other_commands_read_them(tmp_path):
+    rng = np.random.default_rng(1)
+    lines = ["day,colour,size,class", *(f"2026,{c},{v},{c}" for c, v in zip("ab" * 50, rng.random(100), strict=True))]
+    (tmp_path / "table.csv").write_text("\n".join(lines))
+    options = ("--target", "class", "--categorical", "colour", "--ignore", "day", "--json")
+    said = json.loads(call("--data", tmp_path / "table.csv", *options).output)
+    assert said["rounds"] == 100
+    assert said["best_loss"] < 5  # the colour tells the class
+    assert call("--data", tmp_path / "table.csv", "--target", "class").exit_code != 0

@@ -11,19 +11,22 @@ from rich.table import Table
 from rich.text import Text
 
 from onepass.cli import pages
-from onepass.cli.terminal import console, options, print_json, progress
+from onepass.cli import reading as reader
+from onepass.cli.terminal import Sectioned, console, options, print_json, progress
 from onepass.errors import DataError
 
 RULES = ("hedge", "majority", "randomized", "share")
 RATES = ("adahedge", "anytime", "doubling")
+OF_ADVICE = {"format", "compression", "threads", "ignore", "allow_truncated"}  # of the reading options
 
 
 class Columns(NamedTuple):
-    """A table of advice: the experts' names, what they say, and what came true."""
+    """A table of advice: the experts' names, what they say, and what came true; bad lines that were left out."""
 
     names: list[str]
     advice: Any
     outcomes: Any
+    skipped: int
 
 
 class NumberOr(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
@@ -41,7 +44,7 @@ class NumberOr(click.ParamType):  # type: ignore[type-arg]  # not generic before
             self.fail(f"{value!r} is neither a number nor one of {', '.join(self.words)}", param, ctx)
 
 
-@click.command()
+@click.command(cls=Sectioned)
 @click.argument("file", type=click.Path(allow_dash=True), required=False)
 @click.option(
     "--data", metavar="EXAMPLES", help="Instead of FILE: examples; the experts are learners, trained on the way."
@@ -49,7 +52,6 @@ class NumberOr(click.ParamType):  # type: ignore[type-arg]  # not generic before
 @click.option(
     "--experts", "learners", default="perceptron,margin,pa,pa2", show_default=True, help="Learners for --data."
 )
-@click.option("--target", help="--data is a table: the label's column.")
 @click.option("--outcome", default="outcome", show_default=True, help="The column that holds what came true.")
 @click.option(
     "--rule",
@@ -67,17 +69,18 @@ class NumberOr(click.ParamType):  # type: ignore[type-arg]  # not generic before
 @click.option("--figure", type=click.Path(dir_okay=False), help="Draw weights and regret (.png, .svg, .pdf).")
 @pages.option
 @click.option("--force", is_flag=True, help="Overwrite the figure and the page.")
+@reader.options
 @options
 def command(
     file: str | None,
     data: str | None,
     learners: str,
-    target: str | None,
     outcome: str,
     top: int,
     figure: str | None,
     report: str | None,
     force: bool,
+    reading: dict[str, Any],
     as_json: bool,
     quiet: bool,
     **choice: Any,
@@ -85,16 +88,17 @@ def command(
     """Combine expert advice, and show the regret beside its bound.
 
     FILE is a CSV file (- is stdin): one row a round, one column an expert, one column the outcome. Advice and outcomes
-    are in [0, 1] (0 or 1 for majority and randomized); an empty field is an expert that sleeps.
+    are in [0, 1] (0 or 1 for majority and randomized); an empty field is an expert that sleeps. --ignore COLUMN leaves
+    out what is no expert, such as a date.
 
     With --data there is no FILE: every learner reads the examples once, and what it predicts for each before learning
-    from it is its advice.
+    from it is its advice. Most reading options are for --data.
 
     \b
     onepass experts advice.csv
     onepass experts advice.csv --rule majority --beta 0.5 --figure weights.svg
     onepass experts advice.csv --rule share --switches 3 --json
-    onepass experts advice.csv --report page.html
+    onepass experts advice.csv --ignore date --report page.html
     onepass experts --data train.svm --experts perceptron,margin,pa
     """
     if figure is not None:
@@ -102,12 +106,12 @@ def command(
     pages.check(report, force)
     if (file is None) == (data is None):
         raise click.UsageError("either FILE or --data is needed")
-    columns = read_columns(file, outcome) if file else learned_columns(str(data), learners.split(","), target)
+    columns = read_columns(file, outcome, reading) if file else learned_columns(str(data), learners.split(","), reading)
     rounds = len(columns.outcomes)
     forecaster = make_forecaster(**choice, rounds=rounds)
     with progress("playing", rounds, quiet) as tick:
         run = forecaster.run(columns.advice, columns.outcomes, progress=tick)
-    result = summary(run, columns.names, top)
+    result = summary(run, columns.names, top) | {"skipped": columns.skipped}
     if choice["switches"] is not None and choice["rule"] == "share":
         result |= tracking(forecaster, columns, choice["switches"])
     if figure is not None:
@@ -131,20 +135,22 @@ def command(
             click.echo(f"wrote {report}", err=True)
 
 
-def read_columns(file: str, outcome: str) -> Columns:
+def read_columns(file: str, outcome: str, reading: dict[str, Any]) -> Columns:
     """The CSV in `file`: an empty cell is an expert who sleeps."""
     import numpy as np
 
-    from onepass.io import open_stream
-
+    if out_of_place := sorted(reader.said(reading).keys() - OF_ADVICE):
+        raise click.UsageError(f"--{out_of_place[0].replace('_', '-')} is for --data, not for a FILE of advice.")
+    table = reading | {"format": reading["format"] or "csv"}
     try:
-        with open_stream(file, "csv", target=outcome, missing="indicator", header=True) as stream:
+        with reader.opened((file,), table, target=outcome, missing="indicator", header=True) as stream:
             chunks = [(np.asarray(chunk.rows.values), chunk.labels) for chunk in stream]
+            reader.check_bad(stream, reading["max_bad"], at_the_end=True)
     except DataError as error:
         if error.args[0].startswith("target: "):
             error.remedy = "--outcome NAME"
         elif error.args[0].startswith("column "):
-            error.remedy = "numbers only: what an expert says, or nothing if it sleeps"
+            error.remedy = "what an expert says is a number, or nothing if it sleeps; --ignore COLUMN leaves one out"
         raise
     outcomes = np.concatenate([labels for _, labels in chunks])
     if outcomes.dtype.kind != "f":
@@ -153,32 +159,32 @@ def read_columns(file: str, outcome: str) -> Columns:
     advice, asleep = np.split(values, 2, axis=1)
     if not advice.shape[1]:
         raise DataError(f"column {outcome!r} stands alone: at least one expert is needed", path=file)
-    return Columns(list(stream.columns or ()), np.where(asleep > 0.0, np.nan, advice), outcomes)
+    return Columns(list(stream.columns or ()), np.where(asleep > 0.0, np.nan, advice), outcomes, stream.skipped)
 
 
-def learned_columns(data: str, learners: list[str], target: str | None) -> Columns:
+def learned_columns(data: str, learners: list[str], reading: dict[str, Any]) -> Columns:
     """The advice of learners: 0 or 1 for every example, as each predicted it before learning from it.
 
     One pass each tells it all: a learner's prediction is the outcome but in the rounds of its mistakes.
     """
     import numpy as np
 
-    from onepass.io import open_stream
     from onepass.passes import Pass
 
+    widest = reader.features_allowed(reading)
     try:
-        runs = {name: Pass(name, order_alarm=False, max_trace_memory=1 << 62) for name in learners}
+        runs = {name: Pass(name, order_alarm=False, max_trace_memory=1 << 62, max_features=widest) for name in learners}
     except ValueError as error:
         raise click.UsageError(f"--experts: {error}") from None
     labels = []
-    table: dict[str, Any] = {} if target is None else {"target": target}
-    with open_stream(data, **table) as stream:
+    with reader.opened((data,), reading) as stream:
         for chunk in stream:
             if chunk.labels is None:
                 raise DataError("no labels to learn from", path=data, remedy="--target names the label's column")
             labels.append(chunk.labels)
             for run in runs.values():
                 run.feed(chunk.rows, chunk.labels)
+        reader.check_bad(stream, reading["max_bad"], at_the_end=True)
     classes = next(iter(runs.values())).classes
     outcomes = (np.concatenate(labels) == classes[-1]).astype(np.float64)
     advice = np.repeat(outcomes[:, None], len(runs), axis=1)
@@ -186,7 +192,7 @@ def learned_columns(data: str, learners: list[str], target: str | None) -> Colum
         log = run.trace().need_log("experts")
         wrong = log.round[log.margin <= 0.0] - 1
         advice[wrong, column] = 1.0 - outcomes[wrong]
-    return Columns(list(runs), advice, outcomes)
+    return Columns(list(runs), advice, outcomes, stream.skipped)
 
 
 def make_forecaster(
@@ -278,6 +284,8 @@ def show(run: Any, result: dict[str, Any]) -> None:
     out.print(f"{run.rule}: {result['experts']:,} experts, {run.rounds:,} rounds")
     out.print(f"loss {run.loss:,.6g} (at most {run.bound:,.6g} by theorem){realised}")
     out.print(f"best expert {result['best']!r}: {run.best_loss:,.6g}; regret {run.regret:,.6g}", markup=False)
+    if result["skipped"]:
+        out.print(f"left out {result['skipped']:,} bad lines")
     if "sequence_loss" in result:
         out.print(
             f"best sequence with {result['sequence_switches']} switches: {result['sequence_loss']:,.6g}"
