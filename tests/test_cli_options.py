@@ -1,6 +1,7 @@
 """Options from files and variables, topics of help, versions, errors inside, and `verify`."""
 
 import json
+import subprocess
 
 import numpy as np
 import pytest
@@ -69,6 +70,33 @@ def test_topics_are_explained_in_lines_that_fit(folder, topic):  # noqa: F811
     text = onepass(folder, "help", topic).stdout
     assert max(map(len, text.splitlines())) <= 120
     assert topic in onepass(folder, "help").stdout
+
+
+def test_the_help_on_certificates_is_true(folder):  # noqa: F811
+    text = TOPICS["certificates"]
+    for line in text.splitlines():
+        if "> shuffled" in line:
+            subprocess.run(["bash", "-c", line], cwd=folder, check=True)
+    for name in ("data.svm", "data.csv"):
+        before, after = ((folder / file).read_text().splitlines() for file in (name, name.replace("data", "shuffled")))
+        assert sorted(before) == sorted(after)
+        assert before != after
+    assert after[0] == before[0]
+    of_model, of_members = (text.split(f'"{word}"')[1].split('"members"')[0] for word in ("model", "members"))
+    compared = json.loads(onepass(folder, "compare", "data.svm", "--json").stdout)["conversions"]
+    for line in compared:
+        assert line["loss"] == "zero_one"
+        assert line["conversion"] in (of_model.split("in any loss")[0] if line["covers"] == "model" else of_members)
+
+
+def test_the_help_on_exit_codes_is_true(folder):  # noqa: F811
+    """A missing model is wrong usage, a missing data file bad data."""
+    lines = {line.split()[0]: line for line in TOPICS["exit-codes"].splitlines()}
+    assert "a model" in lines["2"]
+    onepass(folder, "inspect", "nowhere.safetensors", code=2)
+    assert "data file that is not there" in lines["3"]
+    for command in (("train",), ("check",), ("cluster", "-k", "2"), ("experts",)):
+        onepass(folder, *command, "nowhere.csv", code=3)
 
 
 def test_versions_of_all_parts(folder):  # noqa: F811

@@ -22,14 +22,19 @@ Plain, gz, zst, bz2 or xz, one file or many, a folder, a glob, @list.txt, or - f
 A certificate says: the risk of this model is at most so much, and this sentence fails at most with probability δ
 (--delta). No row is held out for it: each row was predicted before it was learned from.
 
-  it covers "model"      the model itself (last, average, cutoff in hinge loss; penalised and validation in any loss)
-  it covers "members"    the hypotheses that were averaged, drawn at random: for 0-1 loss, which is not convex
+  it covers "model"      the model itself: penalised, validation, longest, last in any loss, the others in hinge loss
+  it covers "members"    the hypotheses that were averaged (cutoff, average, suffix), drawn at random: in 0-1 loss,
+                         which is not convex
   --bound betting        tight, valid at all times at once (default);  --bound dekel2008: the paper's closed form
   --loss hinge           needs --learner margin and --radius;  --loss zero_one: the share of mistakes
 
 It assumes that the rows are independent draws from one distribution, in the order in which they are read, and that
 each was read once. Where that is plainly false (labels in order, data fed twice, a file that changed) the certificate
-is withheld, with the reason. Shuffle sorted files first: `shuf data.svm > shuffled.svm`.
+is withheld, with the reason. Shuffle sorted files first; the header of a CSV file stays where it is:
+
+  shuf data.svm > shuffled.svm
+  (head -n 1 data.csv; tail -n +2 data.csv | shuf) > shuffled.csv
+
 --stop-at R stops reading as soon as the certified risk is at most R; --require-risk R makes the exit code 5 if it is
 not.""",
     "config": """\
@@ -47,8 +52,8 @@ The command line wins over the environment, and that over the file. ONEPASS_CONF
     "exit-codes": """\
   0    done
   1    an error inside onepass, or nothing of the following
-  2    wrong usage: an option, a file that is not there
-  3    bad data: file, line, column and remedy are named
+  2    wrong usage: an option, or a model, a config file or a folder that is not there
+  3    bad data: file, line, column and remedy are named; or a data file that is not there
   4    a model file that is damaged or not one
   5    --require-risk is not met
   130  interrupted by Ctrl-C; 143 by SIGTERM""",
