@@ -89,6 +89,14 @@ def test_the_help_on_certificates_is_true(folder):  # noqa: F811
         assert line["conversion"] in (of_model.split("in any loss")[0] if line["covers"] == "model" else of_members)
 
 
+def test_the_help_on_json_says_what_k_is(folder):  # noqa: F811
+    assert "logarithm to\nbase 2 of the round at which the candidate was frozen" in TOPICS["json"]
+    certificate = json.loads(onepass(folder, "train", "data.svm", "--conversion", "penalised", "--json").stdout)
+    frozen = 2 ** certificate["certificate"]["k"]
+    assert f"frozen at round {frozen:,}," in onepass(folder, "train", "data.svm", "--conversion", "penalised").stdout
+    assert certificate["certificate"]["counted"] == 600 - frozen
+
+
 def test_the_help_on_exit_codes_is_true(folder):  # noqa: F811
     """A missing model is wrong usage, a missing data file bad data."""
     lines = {line.split()[0]: line for line in TOPICS["exit-codes"].splitlines()}
