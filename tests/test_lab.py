@@ -16,7 +16,7 @@ from onepass.lab import clean, noisy, simulate, smooth, theory
 from onepass.lab.curves import Curves, fit_power_law
 from onepass.lab.experiments import EXPERIMENTS, How
 from onepass.lab.noisy import ExactlyShifted
-from onepass.lab.results import Finding
+from onepass.lab.results import Finding, judged
 from onepass.lab.teachers import Perceptron, Smooth, committee, quadratic
 from onepass.learners.normalized import Normalized, Unnormalized, step_normalized, step_unnormalized
 from onepass.learners.shifted import Shifted
@@ -501,6 +501,15 @@ def test_findings_hold(name):
     wide = [finding._replace(tolerance=finding.tolerance + 3 * finding.error) for finding in experiment.findings]
     assert [str(finding) for finding in wide if not finding.holds] == []
     assert all(finding.error < 0.15 * max(abs(finding.expected), 0.3) for finding in experiment.findings)  # they tell
+
+
+@compiled
+def test_a_run_too_short_for_its_law_says_so():
+    found = EXPERIMENTS["figure1"](20, 200.0, How(seed=1, threads=1)).findings
+    assert not all(finding.holds for finding in found)
+    assert all(("α = 200 is short" in finding.what) != finding.holds for finding in found)
+    false = [Finding("law", 1.0, 0.1, 0.0, 0.1)]
+    assert judged(false, 1000.0, 1000.0) == false  # the run is long enough
 
 
 @compiled

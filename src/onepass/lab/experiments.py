@@ -21,6 +21,7 @@ from onepass.lab.results import (
     Series,
     at_the_end,
     exponent,
+    judged,
     levels_at,
     simulated,
     standard_error,
@@ -43,6 +44,7 @@ class How(NamedTuple):
 
 
 DEFAULT = How()
+FULL = {"figure1": 1e3, "figure2": 3e4, "schedules": 1e5, "smooth": 3e6}  # α at which their laws, for α → ∞, are judged
 
 
 class Bench:
@@ -69,7 +71,7 @@ class Bench:
         return self.how._replace(progress=lambda share: tell((done + share) / self.parts))
 
 
-def figure1(replicas: int = 1000, alpha: float = 1000.0, how: How = DEFAULT) -> Experiment:
+def figure1(replicas: int = 1000, alpha: float = FULL["figure1"], how: How = DEFAULT) -> Experiment:
     """A noiseless perceptron of N = 50 inputs, η = 2√(2π)/α: error (4/π)/α. See barkai1995, Figure 1."""
     N, alphas, bench = 50, np.geomspace(0.5, alpha, 80), Bench(replicas, how, 2)
     teacher, schedule = Perceptron(N), clean_optimum(N)
@@ -98,11 +100,11 @@ def figure1(replicas: int = 1000, alpha: float = 1000.0, how: How = DEFAULT) -> 
         "A perceptron learns a perceptron",
         {"replicas": replicas, "alpha": alpha, "seed": how.seed, "N": N, "schedule": repr(schedule)},
         [Panel("", "α = examples / inputs", "generalisation error", series)],
-        findings,
+        judged(findings, alpha, FULL["figure1"]),
     )
 
 
-def figure2(replicas: int = 40, alpha: float = 30_000.0, how: How = DEFAULT) -> Experiment:
+def figure2(replicas: int = 40, alpha: float = FULL["figure2"], how: How = DEFAULT) -> Experiment:
     """Output noise p = 0.2, N = 250, |U| = 4, q₀ = −1.95: only the shifted rule ends at p. See barkai1995, Figure 2."""
     teacher = Perceptron(N=250, p=0.2, u=4.0, q0=-1.95)
     p, schedule = teacher.p, noisy_optimum(teacher.N, teacher.q0)
@@ -139,11 +141,11 @@ def figure2(replicas: int = 40, alpha: float = 30_000.0, how: How = DEFAULT) -> 
         "A perceptron learns a noisy perceptron",
         {"replicas": replicas, "alpha": alpha, "seed": how.seed, "teacher": repr(teacher), "schedule": repr(schedule)},
         [error, excess],
-        findings,
+        judged(findings, alpha, FULL["figure2"]),
     )
 
 
-def schedules(replicas: int = 200, alpha: float = 100_000.0, how: How = DEFAULT) -> Experiment:
+def schedules(replicas: int = 200, alpha: float = FULL["schedules"], how: How = DEFAULT) -> Experiment:
     """η = η₀√(2π)·α^(−z) with z below, at and above 1, and η₀ below, at and above 1. See barkai1995, eq. 6."""
     N, alphas = 50, np.geomspace(1.0, alpha, 60)
     cases = [(0.25, 2.0), (0.5, 2.0), (0.75, 2.0), (1.5, 2.0), (1.0, 2.0), (1.0, 1.0), (1.0, 0.5)]
@@ -175,11 +177,11 @@ def schedules(replicas: int = 200, alpha: float = 100_000.0, how: How = DEFAULT)
         "How fast the rate may fall: η = η₀√(2π)·α^(−z)",
         {"replicas": replicas, "alpha": alpha, "seed": how.seed, "N": N},
         panels,
-        findings,
+        judged(findings, alpha, FULL["schedules"]),
     )
 
 
-def smooth(replicas: int = 16, alpha: float = 3e6, how: How = DEFAULT) -> Experiment:
+def smooth(replicas: int = 16, alpha: float = FULL["smooth"], how: How = DEFAULT) -> Experiment:
     """Thresholded smooth functions: error ∝ η for a constant rate, ∝ n^(−z) for a falling one; `alpha` is n here."""
     N, etas = 50, np.array([0.1, 0.2, 0.4, 0.8])
     cases: list[tuple[str, Smooth, float]] = [("quadratic", quadratic(3), 0.04), ("committee", committee(3), 0.08)]
@@ -221,7 +223,7 @@ def smooth(replicas: int = 16, alpha: float = 3e6, how: How = DEFAULT) -> Experi
         "Thresholded smooth functions",
         {"replicas": replicas, "alpha": alpha, "seed": how.seed},
         [at_rest, falling],
-        findings,
+        judged(findings, alpha, FULL["smooth"]),
     )
 
 

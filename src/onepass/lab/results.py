@@ -103,6 +103,18 @@ def at_the_end(what: str, curves: Curves, expected: float, tolerance: float, pow
     return Finding(what, float(values.mean()), standard_error(values), expected, tolerance)
 
 
+def judged(findings: list[Finding], alpha: float, full: float) -> list[Finding]:
+    """The findings; of a run shorter than `full` those that do not hold say that it may be too short for its law.
+
+    >>> judged([Finding("exponent", -0.4, 0.01, -0.5, 0.05)], alpha=200.0, full=1000.0)[0].what
+    'exponent (α = 200 is short for this law of α → ∞, which is judged at 1,000)'
+    """
+    if alpha >= full:
+        return findings
+    short = f"(α = {alpha:,.7g} is short for this law of α → ∞, which is judged at {full:,.7g})"
+    return [f if f.holds else f._replace(what=f"{f.what} {short}") for f in findings]
+
+
 def standard_error(values: Floats) -> float:
     return float(values.std(ddof=1) / math.sqrt(values.size))
 
