@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import sys
@@ -15,15 +17,16 @@ import numpy as np
 
 from onepass.cli import reading as reader
 from onepass.cli import terminal
+from onepass.errors import printable
 
-Sink = Callable[[list[str], Any], None]  # takes labels as text, and scores
+Sink = Callable[[Any, Any], None]  # takes the numbers of the classes, and scores
 
 
 @click.command("predict", cls=terminal.Sectioned)
 @click.argument("model", type=click.Path())
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @click.option("-o", "--output", default="-", help="Write here: .csv, .jsonl, .parquet, else plain.  [default: stdout]")
-@click.option("--scores", is_flag=True, help="Also the score, or one score per class.")
+@click.option("--scores", is_flag=True, help="Also the score, or one score per class (as `inspect` lists them).")
 @click.option("--force", is_flag=True, help="Overwrite OUTPUT if it is there.")
 @click.option("--append", is_flag=True, help="Write behind what OUTPUT holds (not .parquet).")
 @click.option(
@@ -62,7 +65,7 @@ def command(
     found = _load(model, LinearModel.load)
     if output != "-" and os.path.exists(output) and not (force or append):
         raise click.UsageError(f"--output: {output} is there already; --force overwrites it, --append writes behind it")
-    names = [reader.label_text(label) for label in found.classes]
+    names = [label if isinstance(label, str) else reader.label_text(label) for label in found.classes]
     kept = found.about.get("reading")
     rows = labelled = wrong = 0
     with (
@@ -74,7 +77,7 @@ def command(
             reader.check_columns(stream, kept)
             decision = found.decision(_narrowed(chunk.rows, found.features) if wider == "ignore" else chunk.rows)
             at = (decision > 0).astype(int) if decision.ndim == 1 else np.argmax(decision, axis=1)
-            write([names[i] for i in at], decision)
+            write(at, decision)
             reader.check_bad(stream, reading["max_bad"])
             known, differ = _judged(np.array(found.classes)[at], chunk.labels)
             rows, labelled, wrong = rows + len(at), labelled + known, wrong + differ
@@ -121,26 +124,26 @@ def _sink(output: str, scores: bool, names: list[str], append: bool) -> Iterator
     from onepass.files import replacing
 
     kind = output.rsplit(".", 1)[-1].lower() if output != "-" else "txt"
+    if kind != "jsonl":  # JSON can hold half of a surrogate pair, UTF-8 cannot
+        names = [name.encode(errors="backslashreplace").decode() for name in names]
     if kind == "parquet":
         if append:
             raise click.UsageError("--append: a Parquet file cannot be appended to")
         with replacing(output) as file, _parquet(file, scores, names) as write:
             yield write
     elif output == "-":
+        shown = [printable(name) for name in names] if sys.stdout.isatty() else names
         try:
-            yield _text(sys.stdout.buffer, kind, scores, names)
+            yield _text(sys.stdout.buffer, kind, scores, shown)
             sys.stdout.buffer.flush()
         except BrokenPipeError:  # whoever read our output has had enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(0) from None
-    elif append:
-        with open(output, "ab") as file:
-            yield _text(file, kind, scores, names)
     else:
-        with replacing(output) as file:
-            header = ["label", *(_columns(names) if scores else [])]
-            if kind == "csv":
-                file.write((",".join(header) + "\n").encode())
+        begun = append and os.path.exists(output) and os.path.getsize(output) > 0
+        with open(output, "ab") if append else replacing(output) as file:
+            if kind == "csv" and not begun:
+                file.write((",".join(map(_cell, ["label", *(_columns(names) if scores else [])])) + "\n").encode())
             yield _text(file, kind, scores, names)
 
 
@@ -148,21 +151,38 @@ def _columns(names: list[str]) -> list[str]:
     return ["score"] if len(names) == 2 else [f"score_{name}" for name in names]
 
 
+def _cell(text: str) -> str:
+    """The text as a cell of CSV: in quotes if it holds a comma, a quote or the end of a line.
+
+    >>> _cell("yes, sir")
+    '"yes, sir"'
+    """
+    row = io.StringIO()
+    csv.writer(row, lineterminator="\r\n").writerow([text])
+    return row.getvalue().removesuffix("\r\n")
+
+
 def _text(file: IO[bytes], kind: str, scores: bool, names: list[str]) -> Sink:
     columns = _columns(names)
+    if kind == "csv":
+        cells = [_cell(name) for name in names]
+    elif kind != "jsonl" and any({"\n", "\r"} & set(name) for name in names):
+        raise click.UsageError("a label holds the end of a line: --output a .csv, .jsonl or .parquet file")
+    else:
+        cells = names
 
-    def write(labels: list[str], decision: Any) -> None:
-        table = decision.reshape(len(labels), -1).tolist()
+    def write(at: Any, decision: Any) -> None:
+        table = decision.reshape(len(at), -1).tolist()
         if kind == "jsonl":
             lines = [
-                json.dumps({"label": label} | (dict(zip(columns, row, strict=True)) if scores else {}))
-                for label, row in zip(labels, table, strict=True)
+                json.dumps({"label": names[i]} | (dict(zip(columns, row, strict=True)) if scores else {}))
+                for i, row in zip(at, table, strict=True)
             ]
         elif scores:
             comma = "," if kind == "csv" else " "
-            lines = [comma.join([label, *map(repr, row)]) for label, row in zip(labels, table, strict=True)]
+            lines = [comma.join([cells[i], *map(repr, row)]) for i, row in zip(at, table, strict=True)]
         else:
-            lines = labels
+            lines = [cells[i] for i in at]
         file.write(("\n".join(lines) + "\n").encode())
 
     return write
@@ -178,9 +198,9 @@ def _parquet(file: IO[bytes], scores: bool, names: list[str]) -> Iterator[Sink]:
     schema = pyarrow.schema(fields)
     with pyarrow.parquet.ParquetWriter(file, schema) as writer:
 
-        def write(labels: list[str], decision: Any) -> None:
-            table = decision.reshape(len(labels), -1)
-            parts = [labels, *(table[:, i] for i in range(len(columns) if scores else 0))]
+        def write(at: Any, decision: Any) -> None:
+            table = decision.reshape(len(at), -1)
+            parts = [[names[i] for i in at], *(table[:, i] for i in range(len(columns) if scores else 0))]
             writer.write_table(pyarrow.table(dict(zip(schema.names, parts, strict=True)), schema=schema))
 
         yield write

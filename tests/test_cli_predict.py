@@ -1,0 +1,74 @@
+"""`onepass predict`: predictions that can be joined with the data again, and files that are whole or not there."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import pyarrow.parquet
+import pytest
+
+from onepass import Pass
+from onepass.io import dump_svmlight
+from strategies import dyadic
+from test_cli import onepass
+
+X, Y = dyadic(3, 300, 4, noise=0.05)
+ODD = ["non\xa0merci", "yes, sir", 'so "so"\r', "half \ud800"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Data and its model; and a model whose labels ask for care, each predicted once for odd.npy."""
+    folder = tmp_path_factory.mktemp("predict")
+    dump_svmlight(folder / "data.svm", X, Y)
+    onepass(folder, "train", "data.svm", "-o", "model", "-q")
+    rows = [[float(i % 4 == place) for place in range(4)] for i in range(40)]
+    run = Pass(classes=ODD)
+    run.feed(rows, [ODD[i % 4] for i in range(40)])
+    run.model().save(folder / "odd.model")
+    (folder / "odd.csv").write_text("a,b,c,d\n1,0,0,0\n0,1,0,0\n0,0,1,0\n0,0,0,1\n")
+    return folder
+
+
+def table(path):
+    with open(path, newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_labels_are_written_so_that_they_can_be_read_again(folder):
+    readable = [*ODD[:3], r"half \ud800"]  # UTF-8 has no half of a surrogate pair
+    columns = [f"score_{name}" for name in readable]
+    onepass(folder, "predict", "odd.model", "odd.csv", "--scores", "-o", "odd_out.csv")
+    header, *rows = table(folder / "odd_out.csv")
+    assert (header, [row[0] for row in rows]) == (["label", *columns], readable)
+    onepass(folder, "predict", "odd.model", "odd.csv", "--scores", "-o", "odd_out.jsonl")
+    objects = [json.loads(line) for line in (folder / "odd_out.jsonl").read_text().splitlines()]
+    assert [found["label"] for found in objects] == ODD
+    assert [[*map(float, row[1:])] for row in rows] == [[found[f"score_{name}"] for name in ODD] for found in objects]
+    onepass(folder, "predict", "odd.model", "odd.csv", "--scores", "-o", "odd_out.parquet")
+    found = pyarrow.parquet.read_table(folder / "odd_out.parquet")
+    assert (found.column_names, found["label"].to_pylist()) == (["label", *columns], readable)
+
+
+def test_plain_labels_are_escaped_for_a_terminal_alone(folder):
+    run = Pass(classes=["a\xa0b", "c"])
+    run.feed([[1.0], [-1.0]] * 9, ["a\xa0b", "c"] * 9)
+    run.model().save(folder / "plain.model")
+    (folder / "plain.csv").write_text("a\n1\n-1\n")
+    assert onepass(folder, "predict", "plain.model", "plain.csv").stdout == "a\xa0b\nc\n"
+    ours, theirs = os.openpty()
+    program = [sys.executable, "-m", "onepass.cli", "predict", "plain.model", "plain.csv", "-q"]
+    subprocess.run(program, cwd=folder, stdout=theirs, check=True, timeout=120)
+    os.close(theirs)
+    assert os.read(ours, 100).split() == [rb"a\xa0b", b"c"]
+    os.close(ours)
+    assert "the end of a line" in onepass(folder, "predict", "odd.model", "odd.csv", code=2).stderr
+
+
+def test_what_is_appended_to_a_new_file_has_a_header(folder):
+    append = ("predict", "odd.model", "odd.csv", "-o", "more.csv", "--append")
+    onepass(folder, *append)
+    onepass(folder, *append)
+    assert [row[0] for row in table(folder / "more.csv")][::4] == ["label", r"half \ud800", r"half \ud800"]
