@@ -72,3 +72,22 @@ def test_what_is_appended_to_a_new_file_has_a_header(folder):
     onepass(folder, *append)
     onepass(folder, *append)
     assert [row[0] for row in table(folder / "more.csv")][::4] == ["label", r"half \ud800", r"half \ud800"]
+
+
+def test_a_place_that_cannot_be_written_to_is_named_before_anything_is_read(folder):
+    refused = onepass(folder, "predict", "model", "no.svm", "-o", "nodir/out.csv", code=2)
+    assert "--output: the folder nodir is not there" in refused.stderr
+    assert "is a folder" in onepass(folder, "predict", "model", "no.svm", "-o", folder, "--force", code=2).stderr
+    again = onepass(folder, "predict", "model", "no.svm", "-o", "data.svm", code=2)
+    assert "--force overwrites it, --append writes behind it" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code", "reason"),
+    [(">&-", 2, "stdout is closed"), ("> /dev/full", 1, "cannot write to stdout: No space left on device")],
+)
+def test_stdout_that_takes_nothing_is_an_error_in_one_line(folder, redirection, code, reason):
+    program = f"{sys.executable} -m onepass.cli predict model data.svm -q {redirection}"
+    done = subprocess.run(["bash", "-c", program], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, done.stderr
+    assert done.stderr.splitlines()[-1].startswith(f"Error: {reason}")

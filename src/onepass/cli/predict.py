@@ -18,6 +18,7 @@ import numpy as np
 from onepass.cli import reading as reader
 from onepass.cli import terminal
 from onepass.errors import printable
+from onepass.files import replacing
 
 Sink = Callable[[Any, Any], None]  # takes the numbers of the classes, and scores
 
@@ -62,9 +63,12 @@ def command(
     """
     from onepass.models import LinearModel
 
+    if output != "-":
+        remedy = "--force overwrites it, --append writes behind it"
+        terminal.check_place("--output", output, force or append, remedy)
+    elif sys.stdout is None:
+        raise click.UsageError("stdout is closed: --output FILE writes to a file")
     found = _load(model, LinearModel.load)
-    if output != "-" and os.path.exists(output) and not (force or append):
-        raise click.UsageError(f"--output: {output} is there already; --force overwrites it, --append writes behind it")
     names = [label if isinstance(label, str) else reader.label_text(label) for label in found.classes]
     kept = found.about.get("reading")
     rows = labelled = wrong = 0
@@ -121,30 +125,38 @@ def _narrowed(rows: Any, features: int) -> Any:
 @contextmanager
 def _sink(output: str, scores: bool, names: list[str], append: bool) -> Iterator[Sink]:
     """Where predictions go. A file takes its place only when it is whole, unless it is appended to."""
-    from onepass.files import replacing
-
     kind = output.rsplit(".", 1)[-1].lower() if output != "-" else "txt"
+    if kind == "parquet" and append:
+        raise click.UsageError("--append: a Parquet file cannot be appended to")
     if kind != "jsonl":  # JSON can hold half of a surrogate pair, UTF-8 cannot
         names = [name.encode(errors="backslashreplace").decode() for name in names]
-    if kind == "parquet":
-        if append:
-            raise click.UsageError("--append: a Parquet file cannot be appended to")
-        with replacing(output) as file, _parquet(file, scores, names) as write:
-            yield write
-    elif output == "-":
-        shown = [printable(name) for name in names] if sys.stdout.isatty() else names
-        try:
-            yield _text(sys.stdout.buffer, kind, scores, shown)
-            sys.stdout.buffer.flush()
-        except BrokenPipeError:  # whoever read our output has had enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    begun = append and os.path.exists(output) and os.path.getsize(output) > 0
+    try:
+        with _stdout() if output == "-" else open(output, "ab") if append else replacing(output) as file:
+            if kind == "parquet":
+                with _parquet(file, scores, names) as write:
+                    yield write
+            else:
+                if kind == "csv" and not begun:
+                    header = ["label", *(_columns(names) if scores else [])]
+                    file.write((",".join(map(_cell, header)) + "\n").encode())
+                shown = [printable(name) for name in names] if output == "-" and sys.stdout.isatty() else names
+                yield _text(file, kind, scores, shown)
+    except OSError as error:
+        place = "stdout" if output == "-" else printable(output)
+        raise click.ClickException(f"cannot write to {place}: {error.strerror or error}") from None
+
+
+@contextmanager
+def _stdout() -> Iterator[IO[bytes]]:
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where to what is left may go at exit
+        if isinstance(error, BrokenPipeError):  # whoever read our output has had enough
             raise SystemExit(0) from None
-    else:
-        begun = append and os.path.exists(output) and os.path.getsize(output) > 0
-        with open(output, "ab") if append else replacing(output) as file:
-            if kind == "csv" and not begun:
-                file.write((",".join(map(_cell, ["label", *(_columns(names) if scores else [])])) + "\n").encode())
-            yield _text(file, kind, scores, names)
+        raise
 
 
 def _columns(names: list[str]) -> list[str]:

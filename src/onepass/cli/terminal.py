@@ -91,7 +91,7 @@ def gathering(
     return wrapped  # type: ignore[no-any-return]
 
 
-def check_place(option: str, path: str | None, force: bool) -> None:
+def check_place(option: str, path: str | None, force: bool, remedy: str = "--force overwrites it") -> None:
     """Say before the run, not after an hour, why a file could not be written here."""
     if path is None:
         return
@@ -101,7 +101,7 @@ def check_place(option: str, path: str | None, force: bool) -> None:
     if os.path.isdir(path):
         raise click.UsageError(f"{option}: {path} is a folder")
     if os.path.exists(path) and not force:
-        raise click.UsageError(f"{option}: {path} is there already; --force overwrites it")
+        raise click.UsageError(f"{option}: {path} is there already; {remedy}")
 
 
 class Sectioned(click.Command):
