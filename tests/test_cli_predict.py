@@ -91,3 +91,16 @@ def test_stdout_that_takes_nothing_is_an_error_in_one_line(folder, redirection, 
     done = subprocess.run(["bash", "-c", program], cwd=folder, capture_output=True, text=True, timeout=120)
     assert done.returncode == code, done.stderr
     assert done.stderr.splitlines()[-1].startswith(f"Error: {reason}")
+
+
+def test_a_share_of_bad_lines_is_judged_at_the_end_too(folder):
+    (folder / "half.svm").write_text("1 1:1\n1 x\n")
+    predict = ("predict", "model", "half.svm", "--on-error", "skip", "-o", "half.csv")
+    assert "1 bad lines in 2, more than" in onepass(folder, *predict, "--max-bad", "10%", code=3).stderr
+    assert not (folder / "half.csv").exists()
+    onepass(folder, *predict, "--max-bad", "50%")
+    refused = onepass(folder, *predict, "--append", "--max-bad", "junk", code=2)
+    assert "--max-bad must be a number" in refused.stderr
+    assert (folder / "half.csv").read_text().count("\n") == 2
+    plain = onepass(folder, "predict", "model", "data.svm", "--max-bad", "junk", code=2)
+    assert plain.stdout == ""

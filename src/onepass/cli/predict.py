@@ -72,20 +72,19 @@ def command(
     names = [label if isinstance(label, str) else reader.label_text(label) for label in found.classes]
     kept = found.about.get("reading")
     rows = labelled = wrong = 0
-    with (
-        reader.opened(paths, reading, reader.recall(kept), labelled=False) as stream,
-        _sink(output, scores, names, append) as write,
-        terminal.bar(stream.total_bytes, say) as tick,
-    ):
-        for chunk in stream:
-            reader.check_columns(stream, kept)
-            decision = found.decision(_narrowed(chunk.rows, found.features) if wider == "ignore" else chunk.rows)
-            at = (decision > 0).astype(int) if decision.ndim == 1 else np.argmax(decision, axis=1)
-            write(at, decision)
-            reader.check_bad(stream, reading["max_bad"])
-            known, differ = _judged(np.array(found.classes)[at], chunk.labels)
-            rows, labelled, wrong = rows + len(at), labelled + known, wrong + differ
-            tick(stream.consumed, partial("{:,} rows".format, rows), partial(dict, rows=rows))
+    with reader.opened(paths, reading, reader.recall(kept), labelled=False) as stream:
+        reader.check_bad(stream, reading["max_bad"])  # is it a number? Before anything is written
+        with _sink(output, scores, names, append) as write, terminal.bar(stream.total_bytes, say) as tick:
+            for chunk in stream:
+                reader.check_columns(stream, kept)
+                reader.check_bad(stream, reading["max_bad"])
+                decision = found.decision(_narrowed(chunk.rows, found.features) if wider == "ignore" else chunk.rows)
+                at = (decision > 0).astype(int) if decision.ndim == 1 else np.argmax(decision, axis=1)
+                write(at, decision)
+                known, differ = _judged(np.array(found.classes)[at], chunk.labels)
+                rows, labelled, wrong = rows + len(at), labelled + known, wrong + differ
+                tick(stream.consumed, partial("{:,} rows".format, rows), partial(dict, rows=rows))
+            reader.check_bad(stream, reading["max_bad"], at_the_end=True)
     if labelled:
         say.aside(f"{wrong / labelled:.4f} of the {labelled:,} labelled rows were predicted wrong")
     if stream.skipped:
