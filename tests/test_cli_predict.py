@@ -104,3 +104,17 @@ def test_a_share_of_bad_lines_is_judged_at_the_end_too(folder):
     assert (folder / "half.csv").read_text().count("\n") == 2
     plain = onepass(folder, "predict", "model", "data.svm", "--max-bad", "junk", code=2)
     assert plain.stdout == ""
+
+
+def test_an_output_may_be_a_pipe_or_a_link(folder):
+    expected = onepass(folder, "predict", "model", "data.svm").stdout
+    program = f"{sys.executable} -m onepass.cli predict model data.svm -q -o >(cat > piped.txt); wait $!"
+    subprocess.run(["bash", "-c", program], cwd=folder, check=True, timeout=120)
+    assert (folder / "piped.txt").read_text() == expected
+    (folder / "far").mkdir()
+    (folder / "link.txt").symlink_to("far/labels.txt")
+    onepass(folder, "predict", "model", "data.svm", "-o", "link.txt")
+    assert (folder / "far" / "labels.txt").read_text() == expected
+    assert "--force" in onepass(folder, "predict", "model", "data.svm", "-o", "link.txt", code=2).stderr
+    (folder / "astray.txt").symlink_to("nodir/labels.txt")
+    assert "nodir is not there" in onepass(folder, "predict", "model", "data.svm", "-o", "astray.txt", code=2).stderr

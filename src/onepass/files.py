@@ -16,7 +16,8 @@ from typing import IO
 def replacing(path: str | os.PathLike[str], previous: str | os.PathLike[str] | None = None) -> Iterator[IO[bytes]]:
     """A binary file that takes the place of `path` when the block ends well, and leaves no trace when it does not.
 
-    What was at `path` is kept at `previous`, if that is given. (A process that is killed between the two renames
+    A link stays, and leads to the new file. A pipe or a device cannot be replaced and is written into. What was at
+    `path`, be it a link, is kept at `previous`, if that is given. (A process that is killed between the two renames
     leaves `previous` alone.)
 
     >>> import tempfile, pathlib
@@ -26,7 +27,11 @@ def replacing(path: str | os.PathLike[str], previous: str | os.PathLike[str] | N
     >>> target.read_text()
     'hello'
     """
-    target = Path(path)
+    target = Path(path if previous is not None else os.path.realpath(path))
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as file:
+            yield file
+        return
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -63,11 +63,10 @@ def command(
     """
     from onepass.models import LinearModel
 
-    if output != "-":
-        remedy = "--force overwrites it, --append writes behind it"
-        terminal.check_place("--output", output, force or append, remedy)
-    elif sys.stdout is None:
+    if output == "-" and sys.stdout is None:
         raise click.UsageError("stdout is closed: --output FILE writes to a file")
+    if output != "-" and not (append and os.path.isfile(output)):
+        terminal.check_place("--output", output, force, "--force overwrites it, --append writes behind it")
     found = _load(model, LinearModel.load)
     names = [label if isinstance(label, str) else reader.label_text(label) for label in found.classes]
     kept = found.about.get("reading")

@@ -95,12 +95,15 @@ def check_place(option: str, path: str | None, force: bool, remedy: str = "--for
     """Say before the run, not after an hour, why a file could not be written here."""
     if path is None:
         return
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-        raise click.UsageError(f"{option}: the folder {folder} is not there or cannot be written to")
     if os.path.isdir(path):
         raise click.UsageError(f"{option}: {path} is a folder")
-    if os.path.exists(path) and not force:
+    there = os.path.isfile(path)
+    if os.path.exists(path) and not there:  # a pipe or a device, to be written into
+        return
+    folder = os.path.dirname(os.path.realpath(path) if os.path.islink(path) else path) or "."
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+        raise click.UsageError(f"{option}: the folder {folder} is not there or cannot be written to")
+    if there and not force:
         raise click.UsageError(f"{option}: {path} is there already; {remedy}")
 
 

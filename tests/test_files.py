@@ -1,0 +1,45 @@
+"""Files that are whole or not there, wherever the name leads."""
+
+import os
+import threading
+
+import pytest
+
+from onepass.files import replacing
+
+
+def write(path, content):
+    with replacing(path) as file:
+        file.write(content)
+
+
+@pytest.mark.parametrize("old", [b"old", None])
+def test_a_link_stays_and_leads_to_the_new_file(tmp_path, old):
+    (tmp_path / "far").mkdir()
+    target, link = tmp_path / "far" / "file", tmp_path / "link"
+    link.symlink_to(target)
+    if old is not None:
+        target.write_bytes(old)
+    write(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+
+
+def test_what_is_kept_of_a_link_is_the_link(tmp_path):
+    (tmp_path / "file").write_bytes(b"old")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    with replacing(tmp_path / "link", previous=tmp_path / "before") as file:
+        file.write(b"new")
+    assert [(tmp_path / name).read_bytes() for name in ("link", "before", "file")] == [b"new", b"old", b"old"]
+
+
+def test_a_pipe_is_written_into(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    came = []
+    reader = threading.Thread(target=lambda: came.append((tmp_path / "pipe").read_bytes()), daemon=True)
+    reader.start()
+    write(tmp_path / "pipe", b"hello")
+    reader.join(10)
+    assert came == [b"hello"]
+    assert (tmp_path / "pipe").is_fifo()
+    assert os.listdir(tmp_path) == ["pipe"]
