@@ -3,8 +3,10 @@
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pyarrow.parquet
 import pytest
@@ -118,3 +120,18 @@ def test_an_output_may_be_a_pipe_or_a_link(folder):
     assert "--force" in onepass(folder, "predict", "model", "data.svm", "-o", "link.txt", code=2).stderr
     (folder / "astray.txt").symlink_to("nodir/labels.txt")
     assert "nodir is not there" in onepass(folder, "predict", "model", "data.svm", "-o", "astray.txt", code=2).stderr
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_leaves_no_file_behind(folder, tmp_path, number, code):
+    program = [sys.executable, "-m", "onepass.cli", "predict", folder / "model", "-", "-o", "cut.csv"]
+    running = subprocess.Popen(program, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    running.stdin.write((folder / "data.svm").read_bytes() * 200)  # more than one block, and no end
+    running.stdin.flush()
+    while not os.listdir(tmp_path):
+        time.sleep(0.05)
+    running.send_signal(number)
+    _, err = running.communicate(timeout=60)
+    assert (running.returncode, err) == (code, b"interrupted\n")
+    assert os.listdir(tmp_path) == []

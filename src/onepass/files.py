@@ -43,7 +43,7 @@ def replacing(path: str | os.PathLike[str], previous: str | os.PathLike[str] | N
             os.replace(target, previous)
         os.replace(name, target)
     except BaseException:
-        os.unlink(name)
+        Path(name).unlink(missing_ok=True)  # a signal may come after the rename
         raise
     folder = os.open(target.parent, os.O_RDONLY)
     try:

@@ -16,7 +16,7 @@ import click
 import numpy as np
 
 from onepass.cli import reading as reader
-from onepass.cli import terminal
+from onepass.cli import resuming, terminal
 from onepass.errors import printable
 from onepass.files import replacing
 
@@ -71,7 +71,7 @@ def command(
     names = [label if isinstance(label, str) else reader.label_text(label) for label in found.classes]
     kept = found.about.get("reading")
     rows = labelled = wrong = 0
-    with reader.opened(paths, reading, reader.recall(kept), labelled=False) as stream:
+    with _interruptible(say), reader.opened(paths, reading, reader.recall(kept), labelled=False) as stream:
         reader.check_bad(stream, reading["max_bad"])  # is it a number? Before anything is written
         with _sink(output, scores, names, append) as write, terminal.bar(stream.total_bytes, say) as tick:
             for chunk in stream:
@@ -99,6 +99,17 @@ def _load(path: str, load: Callable[[str], Any]) -> Any:
         return load(path)
     except OSError as error:
         raise click.UsageError(f"{path}: {error.strerror}") from None
+
+
+@contextmanager
+def _interruptible(say: terminal.Say) -> Iterator[None]:
+    """SIGTERM cleans up as Ctrl-C does; the exit code tells which it was."""
+    with resuming.attending(say) as attention:
+        try:
+            yield
+        except KeyboardInterrupt:
+            say.aside("interrupted")
+            raise SystemExit(attention.status) from None
 
 
 def _judged(predicted: Any, labels: Any) -> tuple[int, int]:
