@@ -135,3 +135,11 @@ def test_a_signal_leaves_no_file_behind(folder, tmp_path, number, code):
     _, err = running.communicate(timeout=60)
     assert (running.returncode, err) == (code, b"interrupted\n")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("option", ["--json", "--jsonl"])
+def test_labels_and_objects_do_not_share_stdout(folder, option):
+    refused = onepass(folder, "predict", "model", "data.svm", option, code=2)
+    assert (refused.stdout, "add --output FILE" in refused.stderr) == ("", True)
+    done = onepass(folder, "predict", "model", "data.svm", option, "-o", f"apart{option}.csv")
+    assert json.loads(done.stdout.splitlines()[-1])["rows"] == 300

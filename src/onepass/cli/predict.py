@@ -53,7 +53,8 @@ def command(
     """Predict the label of every row of FILE..., in order; memory does not grow with the file.
 
     Where the rows have labels of their own, the share of wrong predictions is told on stderr. A table is read as in
-    training (target, categories, …), and refused if its columns are others.
+    training (target, categories, …), and refused if its columns are others. --json and --jsonl tell of the run, and so
+    need an --output FILE for the labels; if that ends in .jsonl, each row is an object.
 
     \b
     Examples:
@@ -63,6 +64,8 @@ def command(
     """
     from onepass.models import LinearModel
 
+    if output == "-" and (say.as_json or say.as_jsonl):
+        raise click.UsageError("--json and --jsonl print on stdout, where the labels go: add --output FILE")
     if output == "-" and sys.stdout is None:
         raise click.UsageError("stdout is closed: --output FILE writes to a file")
     if output != "-" and not (append and os.path.isfile(output)):
