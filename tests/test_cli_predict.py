@@ -143,3 +143,10 @@ def test_labels_and_objects_do_not_share_stdout(folder, option):
     assert (refused.stdout, "add --output FILE" in refused.stderr) == ("", True)
     done = onepass(folder, "predict", "model", "data.svm", option, "-o", f"apart{option}.csv")
     assert json.loads(done.stdout.splitlines()[-1])["rows"] == 300
+
+
+def test_a_name_that_is_too_long_is_named_before_anything_is_read(folder):
+    longest = os.pathconf(folder, "PC_NAME_MAX")
+    onepass(folder, "predict", "model", "data.svm", "-o", "x" * longest)
+    refused = onepass(folder, "predict", "model", "no.svm", "-o", "x" * (longest + 1), code=2)
+    assert "File name too long" in refused.stderr

@@ -2,10 +2,11 @@
 
 import os
 import threading
+from contextlib import suppress
 
 import pytest
 
-from onepass.files import replacing
+from onepass.files import replacing, sweep
 
 
 def write(path, content):
@@ -43,3 +44,19 @@ def test_a_pipe_is_written_into(tmp_path):
     assert came == [b"hello"]
     assert (tmp_path / "pipe").is_fifo()
     assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
+    longest = os.pathconf(tmp_path, "PC_NAME_MAX")
+    for letter in "xü":
+        name = letter * (longest // len(letter.encode()))
+        write(tmp_path / name, b"whole")
+        assert (tmp_path / name).read_bytes() == b"whole"
+
+
+def test_each_sweeps_up_its_own_remains_alone(tmp_path):
+    ours, theirs = (tmp_path / ("x" * length) for length in (240, 241))
+    with replacing(theirs) as kept, suppress(FileNotFoundError), replacing(ours) as lost:
+        assert len(os.listdir(tmp_path)) == 2
+        sweep(ours)
+        assert [os.fstat(file.fileno()).st_nlink for file in (lost, kept)] == [0, 1]

@@ -32,7 +32,7 @@ def replacing(path: str | os.PathLike[str], previous: str | os.PathLike[str] | N
         with open(path, "wb") as file:
             yield file
         return
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=_beginning(target), suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -55,7 +55,7 @@ def replacing(path: str | os.PathLike[str], previous: str | os.PathLike[str] | N
 def sweep(path: str | os.PathLike[str]) -> None:
     """Remove what processes left behind that were killed while they wrote `path`. For who alone may write it."""
     target = Path(path)
-    part = re.compile(re.escape(f".{target.name}.") + r"[a-z0-9_]{8}\.part")
+    part = re.compile(re.escape(_beginning(target)) + r"[a-z0-9_]{8}\.part")
     for file in target.parent.iterdir():
         if part.fullmatch(file.name):
             file.unlink(missing_ok=True)
@@ -67,6 +67,12 @@ def sha256(*parts: bytes) -> str:
     for part in parts:
         digest.update(part)
     return digest.hexdigest()
+
+
+def _beginning(target: Path) -> str:
+    """How the temporary names of this file begin, and of no other; a name that leaves no room gives way to its hash."""
+    name = os.fsencode(target.name)
+    return f".{target.name if len(name) <= 200 else sha256(name)[:32]}."
 
 
 def _umask() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -95,15 +96,20 @@ def check_place(option: str, path: str | None, force: bool, remedy: str = "--for
     """Say before the run, not after an hour, why a file could not be written here."""
     if path is None:
         return
-    if os.path.isdir(path):
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        mode = 0
+    except OSError as error:  # too long a name, links in a circle
+        raise click.UsageError(f"{option}: {path}: {error.strerror}") from None
+    if stat.S_ISDIR(mode):
         raise click.UsageError(f"{option}: {path} is a folder")
-    there = os.path.isfile(path)
-    if os.path.exists(path) and not there:  # a pipe or a device, to be written into
+    if mode and not stat.S_ISREG(mode):  # a pipe or a device, to be written into
         return
     folder = os.path.dirname(os.path.realpath(path) if os.path.islink(path) else path) or "."
     if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
         raise click.UsageError(f"{option}: the folder {folder} is not there or cannot be written to")
-    if there and not force:
+    if mode and not force:
         raise click.UsageError(f"{option}: {path} is there already; {remedy}")
 
 
