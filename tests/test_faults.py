@@ -201,6 +201,12 @@ def test_labels_and_names_cannot_move_the_cursor(here):  # 58
     assert r"\x1b[31mred.csv" in done.stderr
 
 
+def test_half_of_a_surrogate_pair_is_valid_json(here):  # 58
+    (here / "half.jsonl").write_text('{"t": "a", "y": "\\ud800"}\n{"t": "b", "y": "é"}\n' * 9)
+    options = ("half.jsonl", "--target", "y", "--text-column", "t", "--json")
+    assert json.loads(onepass(here, "train", *options).stdout)["classes"] == ["é", "\ud800"]
+
+
 def test_odd_places_names_and_hash_seeds_change_nothing(here):  # 50, 59, 60
     odd = here / ("däta 🎲 " + "x" * 200)
     odd.mkdir()

@@ -94,7 +94,7 @@ def command(
     if output != "-":
         told = {"rows": rows, "labelled": labelled, "wrong": wrong, "skipped": stream.skipped}
         result = {"command": "predict", **told, "output": output}
-        say.result(result, lambda: f"wrote {rows:,} predictions to {output}")
+        say.result(result, lambda: f"wrote {rows:,} predictions to {printable(output)}")
 
 
 def _load(path: str, load: Callable[[str], Any]) -> Any:

@@ -161,8 +161,8 @@ def console() -> Any:
 
 
 def print_json(result: dict[str, Any]) -> None:
-    """One object with its schema version; keys are the names of the API."""
-    click.echo(json.dumps({"schema": SCHEMA, **result}, ensure_ascii=False))
+    """One object with its schema version; keys are the names of the API. ASCII: valid whatever a label holds."""
+    click.echo(json.dumps({"schema": SCHEMA, **result}))
 
 
 Tick = Callable[[int, Callable[[], str], Callable[[], dict[str, Any]]], None]
