@@ -192,3 +192,14 @@ def test_colours_can_be_forbidden_and_forced(folder, monkeypatch):  # noqa: F811
     assert "\x1b[" not in onepass(folder, "--color", "never", "experts", "advice.csv").stdout
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[" in onepass(folder, "--color", "always", "experts", "advice.csv").stdout
+
+
+@pytest.mark.parametrize("size", ["inf", "nan", "-1MB", "9" * 400, "5TB", "much"])
+def test_a_size_is_a_number_of_bytes(folder, size):  # noqa: F811
+    refused = onepass(folder, "train", "data.svm", "--max-memory", size, code=2)
+    assert f"'{size}' is not a size such as 500MB" in refused.stderr
+
+
+def test_a_seed_is_no_negative_number(folder):  # noqa: F811
+    refused = onepass(folder, "train", "data.svm", "--validation-fraction", "0.1", "--seed", "-1", code=2)
+    assert "'--seed'" in refused.stderr

@@ -45,15 +45,16 @@ class Size(click.ParamType):  # type: ignore[type-arg]
     name = "SIZE"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        if isinstance(value, int):
-            return value
         units = {"KB": 10, "MB": 20, "GB": 30, "K": 10, "M": 20, "G": 30, "B": 0, "": 0}
         number = str(value).upper().rstrip("KMGB")
         unit = str(value).upper()[len(number) :]
         try:
-            return int(float(number) * (1 << units[unit]))
-        except (KeyError, ValueError):
+            size = int(float(number) * (1 << units[unit]))
+        except (KeyError, ValueError, OverflowError):
+            size = -1
+        if size < 0:
             self.fail(f"{value!r} is not a size such as 500MB", param, ctx)
+        return size
 
 
 _OPTIONS = (
@@ -78,7 +79,9 @@ _OPTIONS = (
     ),
     click.option("--no-intercept", is_flag=True, help="Without a constant feature."),
     click.option("--max-trace-memory", type=Size(), default="256MB", show_default=True, help="Update rows kept."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Chooses the rows of --validation-fraction."),
+    click.option(
+        "--seed", type=click.IntRange(0), default=0, show_default=True, help="Chooses rows for --validation-fraction."
+    ),
 )
 
 
