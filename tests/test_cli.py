@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -251,6 +252,23 @@ def test_ctrl_c_ends_after_the_chunk_with_130_and_no_output(folder):
     assert "interrupted after" in err
     assert "Traceback" not in err
     assert not (folder / "cut.safetensors").exists()
+
+
+def test_slow_input_is_not_taken_for_compiling(folder):
+    onepass(folder, "train", "data.svm", "-q")  # compiles
+    data = (folder / "data.svm").read_bytes()
+    os.mkfifo(folder / "slow.svm")
+
+    def send():
+        with open(folder / "slow.svm", "wb", buffering=0) as pipe:
+            pipe.write(data * 8)  # enough to tell the format, and no block yet
+            time.sleep(1)
+            pipe.write(data)
+
+    threading.Thread(target=send).start()
+    done = onepass(folder, "train", "slow.svm")
+    assert "5,400 rows" in done.stdout
+    assert "compiling" not in done.stderr
 
 
 def test_train_starts_without_what_no_kernel_uses(folder):

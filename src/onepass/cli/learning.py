@@ -165,15 +165,15 @@ def feed(
     feeding = Feeding(run, stream)
     patience = threading.Timer(0.5, say.aside, ["compiling kernels (once) …"])
     patience.daemon = True
-    patience.start()
     kept = kept or resuming.Keeper(None, 0.0, say)
     with resuming.attending(say) as attention:
         try:
             with terminal.bar(stream.total_bytes, say) as tick:
                 while not run.stopped and (chunk := next(stream, None)) is not None:
-                    if first is not None:
-                        first(chunk)
-                        first = None
+                    if patience.ident is None:  # the first chunk; waiting for it is waiting for whoever sends it
+                        if first is not None:
+                            first(chunk)
+                        patience.start()
                     with attention.waiting():
                         began = time.perf_counter()
                         _feed(run, *chunk)
