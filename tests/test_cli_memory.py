@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from onepass.cli import memory
 from test_cli import onepass, process
 
 
@@ -103,3 +104,47 @@ def test_more_features_than_usual_can_be_allowed(folder, options):
     assert "3 rows, 16,777,217 features" in done.stdout
     done = onepass(folder, "train", "wide.svm", code=3)
     assert "--bits 24 or --max-features" in done.stderr
+
+
+def need(program=200, weights=1024, trace=768, bounds=("--bits",)):
+    return memory.Need(program << 20, 100 << 20, weights << 20, trace << 20, 1 << 24, bounds)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "tries"),
+    [
+        (("--bits",), "--bits 19 for fewer weights, and "),
+        (("--max-features",), "--max-features 688128 for fewer weights, and "),
+    ],
+)
+def test_the_remedy_names_options_that_the_format_has(bounds, tries):
+    assert memory._remedy(need(bounds=bounds), 400 << 20) == f"try {tries}--max-trace-memory 14MB for a shorter trace"
+
+
+def test_dense_rows_have_the_features_they_have():
+    assert memory._remedy(need(weights=60, bounds=()), 400 << 20) == "try --max-trace-memory 8MB for a shorter trace"
+    assert memory._remedy(need(weights=90, bounds=()), 400 << 20) == "too little for any model; allow 1,174 MB"
+
+
+@pytest.mark.parametrize("name", ["small.vw", "words.jsonl", "small.npz"])
+def test_a_format_takes_the_options_that_it_is_told_to_try(folder, name):
+    (folder / "small.vw").write_text("1 | a b\n0 | c\n")
+    (folder / "words.jsonl").write_text('{"t": "a", "y": 1}\n{"t": "b", "y": 0}\n')
+    eye = {"data": [1.0, 1.0], "indices": [0, 1], "indptr": [0, 1, 2], "shape": [2, 2]}
+    np.savez(folder / "small.npz", format=b"csr", **eye, y=[0, 1])
+    options = ["train", name, "--classes", "0,1,2,3,4,5,6,7,8,9"]
+    options += ["--target", "y", "--text-column", "t"] if name == "words.jsonl" else []
+    said = onepass(folder, *options, "--max-memory", "50MB", code=2).stderr
+    taken = [int(re.search(rf"{part} ([\d,]+) MB", said)[1].replace(",", "")) for part in ("program", "reading")]
+    refused = onepass(folder, *options, "--max-memory", f"{sum(taken) + 60}MB", code=2).stderr
+    tries = re.findall(r"(--bits|--max-features) (\d+)", refused)
+    assert len(tries) == 1
+    onepass(folder, *options, *tries[0])
+
+
+def test_a_small_file_is_told_that_fewer_features_would_do(folder):
+    (folder / "few.svm").write_text("1 1:1\n-1 2:1\n" * 9)
+    refused = process(folder, "train", "few.svm", "--max-memory", "50MB")
+    enough, option, value = re.search(r", or (\d+) MB with (--bits) (\d+) or --max-features", refused.stderr).groups()
+    done = process(folder, "train", "few.svm", "--max-memory", f"{enough}MB", option, value)
+    assert done.returncode == 0, done.stderr

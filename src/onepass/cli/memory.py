@@ -23,6 +23,8 @@ PARSED = 5  # bytes that a byte of text takes while it is parsed and learned, it
 TABLES = 20  # the same of a table: "0," becomes a double more than once
 VECTORS = 8  # of weights at once: in use, to go back to, outgrown, last, model (two halves), folded (two)
 FROZEN = 6  # the same of each kind of candidates: the newest five, and the next
+FEW = 1 << 18  # features that most data can do with
+BOUNDS = {"svmlight": ("--bits", "--max-features"), "npz": ("--max-features",)}  # of a format; others hash: --bits
 TRACES = 3  # what folding update rows takes: the rows, the columns, and these on a coarser grid
 
 
@@ -34,6 +36,7 @@ class Need(NamedTuple):
     weights: int
     trace: int
     features: int  # a number
+    bounds: tuple[str, ...]  # options that may lower it
 
     @property
     def total(self) -> int:
@@ -46,6 +49,8 @@ class Need(NamedTuple):
 
 def needed(run: Pass, stream: Stream, chunk: Chunk, reading: dict[str, Any], used: float) -> Need:
     """What a run may need that begins with this chunk, in a process that had used so many MB before it read."""
+    from onepass.rows import Dense
+
     features = reader.most_features(chunk, stream.format, reading)
     outputs = 1 if len(run.classes) <= 2 else len(run.classes)
     kinds = (run.penalised is not None) + (run.validation_fraction > 0.0)
@@ -58,6 +63,7 @@ def needed(run: Pass, stream: Stream, chunk: Chunk, reading: dict[str, Any], use
         8 * (features + 1) * outputs * (VECTORS + FROZEN * kinds),
         TRACES * (run.max_trace_memory if whole is None else min(run.max_trace_memory, growth * whole)),
         features,
+        () if isinstance(chunk.rows, Dense) else BOUNDS.get(stream.format, ("--bits",)),
     )
 
 
@@ -76,19 +82,29 @@ def check(
 def _remedy(need: Need, limit: int) -> str:
     """Options under which weights and trace have half each of what is left for them, and so fit.
 
-    >>> _remedy(Need(200 << 20, 100 << 20, 1 << 30, 768 << 20, 1 << 24), 400 << 20)
+    >>> _remedy(Need(200 << 20, 100 << 20, 1 << 30, 768 << 20, 1 << 24, ("--bits", "--max-features")), 400 << 20)
     'try --bits 19 or --max-features 688128 for fewer weights, and --max-trace-memory 14MB for a shorter trace'
     """
-    half = (limit - need.program - need.reading - UNSTEADY) // 2
+    left = limit - need.program - need.reading - UNSTEADY
+    half = left // 2 if need.bounds else left - need.weights  # dense rows have the features they have
     if half < max(TRACES << 20, 2 * need.weights // need.features):  # a megabyte of trace, two features
-        return f"too little for any model; allow {megabytes(need.total + UNSTEADY)}"
+        enough = megabytes(need.total + UNSTEADY)
+        if need.bounds and need.features > FEW:
+            fewer = need._replace(weights=need.weights * FEW // need.features)
+            enough += f", or {megabytes(fewer.total + UNSTEADY)} with {_bounded(need, FEW)}"
+        return f"too little for any model; allow {enough}"
     tries = []
-    if need.weights > half:
-        most = need.features * half // need.weights
-        tries.append(f"--bits {most.bit_length() - 1} or --max-features {most} for fewer weights")
+    if need.bounds and need.weights > half:
+        tries.append(f"{_bounded(need, need.features * half // need.weights)} for fewer weights")
     if need.trace > half:
         tries.append(f"--max-trace-memory {(half // TRACES) >> 20}MB for a shorter trace")
     return f"try {', and '.join(tries)}"
+
+
+def _bounded(need: Need, most: int) -> str:
+    """The options that allow so many features."""
+    value = {"--bits": most.bit_length() - 1, "--max-features": most}
+    return " or ".join(f"{option} {value[option]}" for option in need.bounds)
 
 
 def megabytes(size: int) -> str:
