@@ -53,12 +53,11 @@ _PLAIN = (
     "ignore",
     "header",
     "missing",
-    "zero_based",
     "unsorted",
     "duplicates",
     "max_features",
-    "allow_truncated",
 )
+_FLAGS = ("zero_based", "allow_truncated")
 
 
 def options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,7 +67,8 @@ def options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def said(reading: dict[str, Any]) -> dict[str, Any]:
     """Those options that were given, as `open_stream` takes them."""
-    given = {name: reading[name] for name in _PLAIN if reading[name] not in (None, False, ())}
+    given = {name: reading[name] for name in _PLAIN if reading[name] not in (None, ())}
+    given |= {name: True for name in _FLAGS if reading[name]}
     if "target" in given and given["target"].lstrip("-").isdigit():
         given["target"] = int(given["target"])
     for name in ("format", "compression", "threads"):
@@ -133,6 +133,7 @@ _REMEMBERED = (
     "ignore",
     "missing",
     "text_column",
+    "header",
     "bits",
     "zero_based",
     "unsorted",
@@ -159,7 +160,7 @@ def most_features(chunk: Chunk, format: str, reading: dict[str, Any]) -> int:
 
 def remember(reading: dict[str, Any], stream: Stream) -> dict[str, Any]:
     """How the rows were read, for the model: what `recall` needs to read others alike."""
-    given = {name: value for name, value in said(reading).items() if name in _REMEMBERED}
+    given = {name: value for name, value in (said(reading) | stream.decided).items() if name in _REMEMBERED}
     if stream.skipped:
         given["on_error"] = "skip"
     if stream.format in TABLES:

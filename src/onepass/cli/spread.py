@@ -112,7 +112,7 @@ def train(
     certificate = merged.certificate()
     if output is not None:
         model = merged.model()
-        read: Any = SimpleNamespace(format=inputs.format, columns=merged.columns, skipped=merged.skipped)
+        read: Any = SimpleNamespace(format=inputs.format, columns=merged.columns, skipped=merged.skipped, decided={})
         model.about["reading"] = reader.remember(reading, read)
         model.about["data"] = [reader.identity(known) for known in inputs.identity]
         model.save(output)

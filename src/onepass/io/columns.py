@@ -36,6 +36,7 @@ class Plan(NamedTuple):
     numbers: tuple[int, ...]
     categories: tuple[int, ...]
     text: int | None
+    header: bool | None = None  # whether a row of the file names the columns, where that is a question
 
     @property
     def used(self) -> list[int]:
@@ -81,6 +82,12 @@ class Choices:
             return None
         plan = self._plans[0]
         return tuple(plan.names[place] for place in plan.used if place != plan.target)
+
+    @property
+    def decided(self) -> dict[str, Any]:
+        """What the first file settled, as options."""
+        settled = {"header": self._plans[0].header} if self._plans else {}
+        return {option: value for option, value in settled.items() if value is not None}
 
     def settle(self, plan: Plan, path: str) -> Plan:
         """The plan for this file: the first file's, if the columns are the same. Raises DataError if not."""

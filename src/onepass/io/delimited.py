@@ -64,7 +64,7 @@ class Csv(Choices):
             )
         names = sample[0] if header else [str(place) for place in range(len(sample[0]))]
         self._check_width(sample, source)
-        plan = self._plan(names, sample[header:], source)
+        plan = self._plan(names, sample[header:], header, source)
         loads = blocks(source) if self.quote is None else records(source, self.delimiter, self.quote)
         for load in loads:
             yield Work(load.consumed, partial(self._parse, load, plan, body if header else 0, skip))
@@ -114,7 +114,7 @@ class Csv(Choices):
                     remedy="--delimiter",
                 )
 
-    def _plan(self, names: list[str], rows: list[list[str]], source: Source) -> Plan:
+    def _plan(self, names: list[str], rows: list[list[str]], header: bool, source: Source) -> Plan:
         kinds = [_kind([row[j] for row in rows if j < len(row)]) for j in range(len(names))]
         for place in text_places(self, names, source.path):
             kinds[place] = TEXT
@@ -123,7 +123,7 @@ class Csv(Choices):
             kinds[target] = TEXT  # a label that is no number is a label like the others
         if self._plans and len(names) == len(self._plans[0].kinds):
             kinds = list(self._plans[0].kinds)  # a sample decides once: a later file must keep to it, line by line
-        return self.settle(make_plan(self, names, kinds, source.path), source.path)
+        return self.settle(make_plan(self, names, kinds, source.path)._replace(header=header), source.path)
 
     def _parse(self, load: Load, plan: Plan, body: int, skip: bool) -> Parsed:
         block = load.block()

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -151,6 +151,11 @@ class Stream:
     def columns(self) -> tuple[str, ...] | None:
         """The names of the feature columns, in formats that have them and once the first block is read."""
         return getattr(self._form, "columns", None)
+
+    @property
+    def decided(self) -> dict[str, Any]:
+        """Options that the first file settled, such as whether it has a header: with them others are read alike."""
+        return getattr(self._form, "decided", {})
 
     @property
     def room(self) -> int:

@@ -1,0 +1,49 @@
+"""How commands read: what options reach the reader, and what a model remembers of them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from onepass import LinearModel
+from test_cli import X, Y, folder, onepass  # noqa: F401 - a fixture
+
+WORDS = np.where(Y > 0, "yes", "no").tolist()
+LINES = [",".join([*map(repr, x), word]) for x, word in zip(X.tolist(), WORDS, strict=True)]
+BARE = [line.rsplit(",", 1)[0] for line in LINES]
+NAMES = "a,b,c,d,e,f,g,h"
+
+
+@pytest.fixture
+def write(folder):  # noqa: F811
+    def write(name, *lines):
+        (folder / name).write_text("\n".join(lines) + "\n")
+        return name
+
+    return write
+
+
+def trained(folder, *arguments):  # noqa: F811
+    """A model's file, and what it says of all rows."""
+    onepass(folder, "train", *arguments, "-o", "read.safetensors", "--force", "-q")
+    return "read.safetensors", LinearModel.load(folder / "read.safetensors").predict(X).tolist()
+
+
+def test_no_header_is_obeyed_and_shown(folder, write):  # noqa: F811
+    options = (write("two.csv", "first,second", "up,yes"), "--target", "1", "--categorical", "0")
+    counted = {
+        option: json.loads(onepass(folder, "check", *options, *option, "--json").stdout)["rows"]
+        for option in ((), ("--header",), ("--no-header",))
+    }
+    assert counted == {(): 1, ("--header",): 1, ("--no-header",): 2}
+    assert "header=False" in onepass(folder, "train", *options, "--no-header", "--show-code").stdout
+
+
+@pytest.mark.parametrize("head", [["city,class"], []])
+def test_a_model_remembers_whether_there_was_a_header(folder, write, head):  # noqa: F811
+    rows = [f"{'up' if y > 0 else 'down'},{word}" for y, word in zip(Y, WORDS, strict=True)]
+    file, column = write("words.csv", *head, *rows), "city" if head else "0"
+    model, _ = trained(folder, file, "--target", "-1", "--categorical", column)
+    assert LinearModel.load(folder / model).about["reading"]["header"] is bool(head)
+    done = onepass(folder, "predict", model, write("alone.csv", *head, "city,yes"))
+    assert len(done.stdout.split()) == 1
