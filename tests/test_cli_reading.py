@@ -1,6 +1,8 @@
 """How commands read: what options reach the reader, and what a model remembers of them."""
 
 import json
+import os
+import threading
 
 import numpy as np
 import pytest
@@ -47,3 +49,12 @@ def test_a_model_remembers_whether_there_was_a_header(folder, write, head):  # n
     assert LinearModel.load(folder / model).about["reading"]["header"] is bool(head)
     done = onepass(folder, "predict", model, write("alone.csv", *head, "city,yes"))
     assert len(done.stdout.split()) == 1
+
+
+def test_a_pipe_is_opened_once_whatever_the_model_remembers(folder):  # noqa: F811
+    model, expected = trained(folder, "data.csv", "--target", "class")
+    os.mkfifo(folder / "pipe")
+    writer = threading.Thread(target=lambda: (folder / "pipe").write_bytes((folder / "data.svm").read_bytes()))
+    writer.start()
+    assert onepass(folder, "predict", model, "pipe").stdout.split() == expected  # svmlight has no target
+    writer.join()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from onepass.cli.resuming import Keeper
     from onepass.io import Chunk, Stream
 
+Own = Callable[[str], dict[str, Any]]  # options for a format, to take where none is given
 FORMATS = ("svmlight", "vw", "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz")
 COMPRESSIONS = ("none", "gz", "zst", "bz2", "xz")
 
@@ -81,13 +82,13 @@ def said(reading: dict[str, Any]) -> dict[str, Any]:
 def opened(
     paths: tuple[str, ...],
     reading: dict[str, Any],
-    own: dict[str, Any] | None = None,
+    own: Own | None = None,
     resumed: Keeper | None = None,
     **more: Any,
 ) -> Iterator[Stream]:
     """The stream of these files; wrong options become a usage error, a quarantine file is written beside it.
 
-    `own` are a model's own reading options: taken where none is given, and left out where the format has no such thing.
+    `own` gives options to take where none is given, and that are left out where the format has no such thing.
     `resumed` says where to go on.
     """
     keep_memory()
@@ -102,13 +103,8 @@ def opened(
             kept, more["position"] = resumed.opening(file)
         elif file:
             kept = open(file, "xb")  # noqa: SIM115 - closed below, with the stream
-        more |= {"on_error": "stop" if on_error == "stop" else "skip", "quarantine": kept.write if kept else None}
-        try:
-            stream = open_stream(list(paths), **((own or {}) | said(reading)), **more)
-        except TypeError:
-            if not own or "-" in paths:
-                raise
-            stream = open_stream(list(paths), **said(reading), **more)
+        more |= {"on_error": None if on_error == "stop" else "skip", "quarantine": kept.write if kept else None}
+        stream = open_stream(list(paths), defaults=own, **said(reading), **more)
     except (TypeError, ValueError, OSError) as error:
         if kept is not None:
             kept.close()
@@ -168,10 +164,11 @@ def remember(reading: dict[str, Any], stream: Stream) -> dict[str, Any]:
     return {"format": stream.format, **given}
 
 
-def recall(kept: Any) -> dict[str, Any]:
+def recall(kept: Any) -> Own:
     """The reading options that a model was trained with."""
     known = kept if isinstance(kept, dict) else {}
-    return {name: known[name] for name in _REMEMBERED if name in known}
+    own = {name: known[name] for name in _REMEMBERED if name in known}
+    return lambda format: own
 
 
 def check_columns(stream: Stream, kept: Any) -> None:

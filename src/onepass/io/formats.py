@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -37,9 +37,10 @@ def open_stream(
     compression: str | None = None,
     threads: int | None = None,
     *,
-    on_error: str = "stop",
+    on_error: str | None = None,
     quarantine: Callable[[bytes], None] | None = None,
     position: Position | None = None,
+    defaults: Callable[[str], Mapping[str, Any]] | None = None,
     **options: Any,
 ) -> Stream:
     """The examples of one or more files as chunks, in order.
@@ -47,7 +48,8 @@ def open_stream(
     paths: files, globs, folders, `@list.txt`, or `-` for stdin. format and compression: found from the first bytes,
     then the name, unless given. threads: parsers beside the caller, who parses too; with 0 the caller alone. on_error:
     "stop", or "skip" to leave out lines that cannot be read (text formats only), each handed to `quarantine`. position:
-    where another stream of the same files was left, to go on from there. Further options are those of the format
+    where another stream of the same files was left, to go on from there. defaults: given the format, options to take
+    where none is given; those that the format does not have are left out. Further options are those of the format
     (docs/formats.md) and block_size, max_line, max_expand, allow_truncated, and span: a pair of bytes of one plain file
     of lines (those that start there are read), or of row groups of a Parquet file.
 
@@ -75,7 +77,9 @@ def open_stream(
     try:
         found = format or (position.format if position is not None else None) or detect.detect(source.head, files[0])
         prepare(source, found)
-        form = _format(found, options)
+        usual = dict(defaults(found)) if defaults is not None else {}
+        on_error = on_error or usual.pop("on_error", "stop")
+        form = _format(found, options, usual)
         if limits.span is not None and (found not in SPANNED or len(files) > 1):
             raise ValueError(f"span works for one file of {', '.join(SPANNED)}, not for {found}")
         if on_error == "skip" and found in detect.BINARY:
@@ -99,7 +103,7 @@ def open_stream(
     return stream
 
 
-def _format(name: str, options: dict[str, Any]) -> Format:
+def _format(name: str, options: dict[str, Any], usual: dict[str, Any]) -> Format:
     module, kind = HOME[name]
     made = getattr(importlib.import_module(f"onepass.io.{module}"), kind)
     known = [field.name for field in fields(made) if field.init]
@@ -108,7 +112,7 @@ def _format(name: str, options: dict[str, Any]) -> Format:
             near = difflib.get_close_matches(option, [*known, *Limits._fields], n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
             raise TypeError(f"{name} has no option {option!r}{hint}")
-    form: Format = made(**options)
+    form: Format = made(**{option: value for option, value in usual.items() if option in known} | options)
     return form
 
 
