@@ -5,6 +5,7 @@ import os
 import threading
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 
 from onepass import LinearModel
@@ -58,3 +59,37 @@ def test_a_pipe_is_opened_once_whatever_the_model_remembers(folder):  # noqa: F8
     writer.start()
     assert onepass(folder, "predict", model, "pipe").stdout.split() == expected  # svmlight has no target
     writer.join()
+
+
+@pytest.mark.parametrize("place", [0, 3, -1])
+@pytest.mark.parametrize("kind", ["npy", "csv", "no header", "parquet"])
+def test_a_model_of_a_numbered_target_predicts_rows_without_a_label(folder, kind, place):  # noqa: F811
+    at = place % 9
+    names = [*NAMES.split(",")[:at], "kind", *NAMES.split(",")[at:]]
+    whole = np.insert(X, at, Y, axis=1)
+    files = {}
+    for what, table, heads in (("whole", whole, names), ("bare", X, NAMES.split(","))):
+        files[what] = f"{what}.{'csv' if kind == 'no header' else kind}"
+        if kind == "npy":
+            np.save(folder / files[what], table)
+        elif kind == "parquet":
+            pyarrow.parquet.write_table(pyarrow.table(dict(zip(heads, table.T, strict=True))), folder / files[what])
+        else:
+            rows = [",".join(map(repr, row)) for row in table.tolist()]
+            (folder / files[what]).write_text("\n".join([*([",".join(heads)] if kind == "csv" else []), *rows]) + "\n")
+    model, expected = trained(folder, files["whole"], "--target", place)
+    for file in files.values():
+        done = onepass(folder, "predict", model, file)
+        assert [*map(float, done.stdout.split())] == expected
+        assert ("labelled rows" in done.stderr) == (file == files["whole"])
+
+
+def test_a_place_is_not_taken_for_a_name_nor_a_name_for_a_place(folder):  # noqa: F811
+    np.save(folder / "whole.npy", np.insert(X, 8, Y, axis=1))
+    np.save(folder / "bare.npy", X)
+    (folder / "bare.csv").write_text("\n".join([NAMES, *BARE]) + "\n")
+    for trained_on, target, other in (("whole.npy", -1, "bare.csv"), ("data.csv", "class", "bare.npy")):
+        model, expected = trained(folder, trained_on, "--target", target)
+        assert onepass(folder, "predict", model, other).stdout.split() == [
+            f"{label:g}" if trained_on == "whole.npy" else label for label in expected
+        ]

@@ -130,6 +130,7 @@ _REMEMBERED = (
     "missing",
     "text_column",
     "header",
+    "width",
     "bits",
     "zero_based",
     "unsorted",
@@ -164,11 +165,17 @@ def remember(reading: dict[str, Any], stream: Stream) -> dict[str, Any]:
     return {"format": stream.format, **given}
 
 
-def recall(kept: Any) -> Own:
-    """The reading options that a model was trained with."""
+def recall(kept: Any, features: int) -> Own:
+    """The reading options that a model with so many features was trained with."""
     known = kept if isinstance(kept, dict) else {}
-    own = {name: known[name] for name in _REMEMBERED if name in known}
-    return lambda format: own
+    own = {name: known[name] for name in _REMEMBERED if name in known} | {"features": features}
+
+    def fitting(format: str) -> dict[str, Any]:
+        if "npy" in {format, known.get("format")} and format != known.get("format"):
+            return {name: value for name, value in own.items() if name != "target"}  # a place there, a name elsewhere
+        return own
+
+    return fitting
 
 
 def check_columns(stream: Stream, kept: Any) -> None:

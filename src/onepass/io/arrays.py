@@ -31,12 +31,23 @@ CELLS = 1 << 17  # numbers in a chunk
 
 @dataclass(frozen=True)
 class Npy:
-    """A two-dimensional array of numbers. target: the label's column (−1 is the last). labelled: False needs none."""
+    """A two-dimensional array of numbers.
 
-    target: int | None = None
+    target: the label's column (−1 is the last). labelled: False needs none. features: how many a model has; an array of
+    just so many columns then holds no label.
+    """
+
+    target: int | str | None = None
     labelled: bool = True
+    features: int | None = None
 
     splits = True
+
+    def __post_init__(self) -> None:
+        try:
+            int(self.target or 0)
+        except ValueError:
+            raise ValueError(f"target: columns of .npy have numbers, not names; got {self.target!r}") from None
 
     def works(self, source: Source, skip: bool) -> Iterator[Work]:
         """Slices of a memory map."""
@@ -50,23 +61,26 @@ class Npy:
         if self.target is None and self.labelled:
             message = "it is not said which column is the label"
             raise DataError(message, path=source.path, remedy="--target 0, or -1 for the last")
-        if self.target is not None and not -array.shape[1] <= self.target < array.shape[1]:
-            raise DataError(f"target: there is no column {self.target} among {array.shape[1]}", path=source.path)
+        place = None if self.target is None else int(self.target)
+        if not self.labelled and array.shape[1] == self.features:
+            place = None
+        if place is not None and not -array.shape[1] <= place < array.shape[1]:
+            raise DataError(f"target: there is no column {place} among {array.shape[1]}", path=source.path)
         rows = max(1, CELLS // array.shape[1])
         for start in range(source.begin, len(array), rows):
             stop = min(start + rows, len(array))
-            yield Work((source.raw.size or 0) * stop // len(array), partial(self._parse, array, start, stop))
+            yield Work((source.raw.size or 0) * stop // len(array), partial(self._parse, array, place, start, stop))
 
     def remarks(self, flags: int) -> list[str]:
         """Nothing to tell."""
         return []
 
-    def _parse(self, array: Any, start: int, stop: int) -> Parsed:
+    def _parse(self, array: Any, place: int | None, start: int, stop: int) -> Parsed:
         values = np.array(array[start:stop], np.float64, order="C")
         bad, labels = unfinite(values), None
-        if self.target is not None:
-            labels = values[:, self.target].copy()
-            values = np.delete(values, self.target, axis=1)
+        if place is not None:
+            labels = values[:, place].copy()
+            values = np.delete(values, place, axis=1)
         return Parsed(Dense(values), labels, stop - start, bad, 0, start, stop)
 
 

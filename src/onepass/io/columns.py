@@ -86,7 +86,14 @@ class Choices:
     @property
     def decided(self) -> dict[str, Any]:
         """What the first file settled, as options."""
-        settled = {"header": self._plans[0].header} if self._plans else {}
+        if not self._plans:
+            return {}
+        plan = self._plans[0]
+        settled = {
+            "header": plan.header,
+            "target": None if plan.target is None else plan.names[plan.target],
+            "width": len(plan.names) if plan.header is False else None,
+        }
         return {option: value for option, value in settled.items() if value is not None}
 
     def settle(self, plan: Plan, path: str) -> Plan:

@@ -34,11 +34,16 @@ NOTHING: tuple[AnyRows, Labels | None] = Dense(np.zeros((0, 0))), None
 
 @dataclass(frozen=True)
 class Csv(Choices):
-    """The format with its options: those of every table, and header (None: look), delimiter, quote."""
+    """The format with its options: those of every table, and header (None: look), delimiter, quote.
+
+    width: how many columns a table without header had that a model was trained on. One that has all but the target is
+    then known as such, and its columns go by the same numbers.
+    """
 
     header: bool | None = None
     delimiter: str = ","
     quote: str | None = '"'
+    width: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -62,12 +67,19 @@ class Csv(Choices):
             source.note(
                 f"{source.path}: the first row is {'the header' if header else 'data, there is no header'} (--header)"
             )
-        names = sample[0] if header else [str(place) for place in range(len(sample[0]))]
+        names = sample[0] if header else self._numbers(len(sample[0]))
         self._check_width(sample, source)
         plan = self._plan(names, sample[header:], header, source)
         loads = blocks(source) if self.quote is None else records(source, self.delimiter, self.quote)
         for load in loads:
             yield Work(load.consumed, partial(self._parse, load, plan, body if header else 0, skip))
+
+    def _numbers(self, size: int) -> list[str]:
+        """The names of columns that have none."""
+        unlabelled = [str(place) for place in range(self.width or 0) if str(place) != self.target]
+        if self.labelled is False and len(unlabelled) == size:
+            return unlabelled
+        return [str(place) for place in range(size)]
 
     def _sample(self, source: Source) -> tuple[list[list[str]], int]:
         """The first records, and where in the file the first one ends."""
