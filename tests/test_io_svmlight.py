@@ -311,6 +311,14 @@ def test_a_file_without_examples_is_an_error(tmp_path, text):
         list(stream)
 
 
+def test_a_file_of_bad_lines_alone_says_how_many_and_what_is_wrong(tmp_path):
+    path = tmp_path / "bad.svm"
+    path.write_bytes(b"# zero-based\n1 0:1\n-1 0:2\n")
+    message = r"no examples, but 2 bad lines; the first: .*bad\.svm:line 2, col 3: index 0.* Fix: --zero-based$"
+    with pytest.raises(DataError, match=message), open_stream(path, on_error="skip") as stream:
+        list(stream)
+
+
 @pytest.mark.parametrize(
     "text", [b"1 1:2\n-1 2:3", b"1 1:2\r\n-1 2:3\r\n", b"1 1:2\r\n-1 2:3\n", b"\xef\xbb\xbf1 1:2\n-1 2:3\n"]
 )

@@ -297,12 +297,17 @@ class Stream:
                         raise ValueError("the stream is closed")
                 line += parsed.lines
             if not self.rows and self._limits.span is None:
-                raise DataError("no examples", path=self.paths[0])
+                raise self._no_examples()
             for remark in self._form.remarks(self._flags):
                 self.note(remark)
             self._tell_labels()
         finally:
             self.close()
+
+    def _no_examples(self) -> DataError:
+        if not self.faults:
+            return DataError("no examples", path=self.paths[0])
+        return DataError(f"no examples, but {self.skipped:,} bad lines; the first: {self.faults[0]}")
 
     def _judge(self, bad: list[BadLine], source: Source, line: int) -> None:
         for number, text, fault in bad:
