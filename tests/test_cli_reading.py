@@ -1,5 +1,6 @@
 """How commands read: what options reach the reader, and what a model remembers of them."""
 
+import contextlib
 import json
 import os
 import threading
@@ -52,13 +53,29 @@ def test_a_model_remembers_whether_there_was_a_header(folder, write, head):  # n
     assert len(done.stdout.split()) == 1
 
 
+@contextlib.contextmanager
+def pipe(folder, file):  # noqa: F811
+    """A pipe that another writes the file to."""
+    os.mkfifo(folder / "pipe")
+    writer = threading.Thread(target=lambda: (folder / "pipe").write_bytes((folder / file).read_bytes()))
+    writer.start()
+    yield "pipe"
+    writer.join()
+    (folder / "pipe").unlink()
+
+
 def test_a_pipe_is_opened_once_whatever_the_model_remembers(folder):  # noqa: F811
     model, expected = trained(folder, "data.csv", "--target", "class")
-    os.mkfifo(folder / "pipe")
-    writer = threading.Thread(target=lambda: (folder / "pipe").write_bytes((folder / "data.svm").read_bytes()))
-    writer.start()
-    assert onepass(folder, "predict", model, "pipe").stdout.split() == expected  # svmlight has no target
-    writer.join()
+    with pipe(folder, "data.svm") as piped:  # svmlight has no target
+        assert onepass(folder, "predict", model, piped).stdout.split() == expected
+
+
+def test_check_opens_a_pipe_once_even_if_the_format_has_no_lines(folder):  # noqa: F811
+    table = pyarrow.table({"a": X[:, 0], "y": Y})
+    with pyarrow.OSFile(str(folder / "d.arrows"), "wb") as file, pyarrow.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+    with pipe(folder, "d.arrows") as piped:
+        assert "600 rows" in onepass(folder, "check", piped).stdout
 
 
 @pytest.mark.parametrize("place", [0, 3, -1])

@@ -11,7 +11,6 @@ import numpy as np
 
 from onepass.cli import reading as reader
 from onepass.cli import terminal
-from onepass.errors import DataError
 
 
 @click.command("check", cls=terminal.Sectioned)
@@ -35,7 +34,7 @@ def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) 
     labels: Counter[Any] = Counter()
     order, codes = order_state(2), dict[Any, int]()
     rows = values = width = 0
-    with _opened(paths, reading) as stream:
+    with reader.opened(paths, reading, _lenient) as stream:
         with terminal.bar(stream.total_bytes, say) as tick:
             for chunk in stream:
                 rows += count(chunk.rows)
@@ -77,19 +76,11 @@ def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) 
         raise SystemExit(3)
 
 
-def _opened(paths: tuple[str, ...], reading: dict[str, Any]) -> Any:
-    """A stream that counts bad lines where its format can, and stops at them where it cannot."""
-    from onepass.io import open_stream
+def _lenient(format: str) -> dict[str, Any]:
+    """Bad lines are counted where the format has lines."""
+    from onepass.io.detect import BINARY
 
-    given = reader.said(reading)
-    try:
-        return open_stream(list(paths), on_error="skip", **given)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        if "on_error" in str(error):
-            return open_stream(list(paths), **given)
-        raise click.UsageError(str(error)) from None
+    return {} if format in BINARY else {"on_error": "skip"}
 
 
 def _text(result: dict[str, Any]) -> str:
