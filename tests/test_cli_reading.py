@@ -110,3 +110,23 @@ def test_a_place_is_not_taken_for_a_name_nor_a_name_for_a_place(folder):  # noqa
         assert onepass(folder, "predict", model, other).stdout.split() == [
             f"{label:g}" if trained_on == "whole.npy" else label for label in expected
         ]
+
+
+def test_a_column_may_be_named_by_a_number(folder, write):  # noqa: F811
+    rows = [f"{x[0]},{x[1]},{word}" for x, word in zip(X.tolist(), WORDS, strict=True)]
+    years = write("years.csv", "one,7,1", *rows)
+    for target in ("1", "-1"):  # the name, then the place
+        assert json.loads(onepass(folder, "check", years, "--target", target, "--header", "--json").stdout)[
+            "labels"
+        ] == {word: WORDS.count(word) for word in ("no", "yes")}
+    lines = [json.dumps({"2020": word, "t": word}) for word in WORDS]
+    done = onepass(folder, "check", write("years.jsonl", *lines), "--target", "2020", "--text-column", "t")
+    assert "600 rows" in done.stdout
+    np.save(folder / "some.npy", X)
+    assert "numbers, not names" in onepass(folder, "check", "some.npy", "--target", "class", code=2).stderr
+
+
+def test_a_feature_with_a_usual_name_is_not_taken_for_the_target_that_is_absent(folder, write):  # noqa: F811
+    names = NAMES.replace("h", "y")
+    model, expected = trained(folder, write("with_y.csv", f"{names},class", *LINES), "--target", "class")
+    assert onepass(folder, "predict", model, write("bare_y.csv", names, *BARE)).stdout.split() == expected

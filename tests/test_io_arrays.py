@@ -3,6 +3,7 @@
 import zipfile
 
 import numpy as np
+import pytest
 import scipy.sparse
 
 from onepass.io import open_stream
@@ -105,3 +106,11 @@ def test_damaged_numpy_files_are_errors(tmp_path):
         out.writestr("X.npy", data[:-8])
         out.writestr("y.npy", data)
     fails("not as long as its header", archive)
+
+
+def test_columns_of_npy_have_numbers(tmp_path):
+    np.save(tmp_path / "a.npy", np.arange(6.0).reshape(2, 3))
+    with open_stream(tmp_path / "a.npy", target="-1") as stream:
+        assert next(stream).labels.tolist() == [2, 5]
+    with pytest.raises(ValueError, match="target: columns of .npy have numbers, not names; got 'class'"):
+        open_stream(tmp_path / "a.npy", target="class")

@@ -150,6 +150,8 @@ def test_headers_and_targets(file):  # 26
     assert (values.tolist(), labels.tolist()) == ([[6]], [2])
     values, labels, _ = read(file("a,b\n1,2\n"), labelled=False)
     assert labels is None
+    values, labels, _ = read(file("y,b\n1,2\n"), target="class", labelled=False)
+    assert (values.tolist(), labels) == ([[1, 2]], None)
     fails("separated by ';'.*--delimiter", file("a;y\n1;2\n"), target="y")
     values, labels, _ = read(file("a;y\n1;2\n"), delimiter=";")
     assert values.tolist() == [[1]]

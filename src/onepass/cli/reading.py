@@ -70,8 +70,6 @@ def said(reading: dict[str, Any]) -> dict[str, Any]:
     """Those options that were given, as `open_stream` takes them."""
     given = {name: reading[name] for name in _PLAIN if reading[name] not in (None, ())}
     given |= {name: True for name in _FLAGS if reading[name]}
-    if "target" in given and given["target"].lstrip("-").isdigit():
-        given["target"] = int(given["target"])
     for name in ("format", "compression", "threads"):
         if reading[name] is not None:
             given[name] = reading[name]
@@ -167,8 +165,12 @@ def remember(reading: dict[str, Any], stream: Stream) -> dict[str, Any]:
 
 def recall(kept: Any, features: int) -> Own:
     """The reading options that a model with so many features was trained with."""
+    from onepass.io.columns import Name
+
     known = kept if isinstance(kept, dict) else {}
     own = {name: known[name] for name in _REMEMBERED if name in known} | {"features": features}
+    if isinstance(own.get("target"), str):
+        own["target"] = Name(own["target"])
 
     def fitting(format: str) -> dict[str, Any]:
         if "npy" in {format, known.get("format")} and format != known.get("format"):

@@ -8,6 +8,7 @@ nothing else.
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -25,6 +26,12 @@ from onepass.rows import AnyRows, Dense, Floats, Rows
 
 NUMBER, TEXT, EMPTY = "number", "text", "only nulls"  # kinds of columns; any other word is a type that cannot be read
 USUAL_TARGETS = ("target", "label", "class", "y")
+
+
+class Name(str):
+    """A column's name and nothing else: a number, too, is no place here."""
+
+    __slots__ = ()
 
 
 class Plan(NamedTuple):
@@ -163,9 +170,9 @@ def _refuse_bad_names(names: list[str], path: str) -> None:
 
 def target_place(choices: Choices, names: list[str], path: str) -> int | None:
     """The label's column; None where there need be none."""
-    if choices.target is not None and (
-        choices.labelled is not False or not isinstance(choices.target, str) or choices.target in names
-    ):
+    if choices.target is not None:
+        if choices.labelled is False:
+            return _find(choices.target, names)
         return _place("target", choices.target, names, path)
     if choices.labelled is None:
         return None
@@ -177,12 +184,20 @@ def target_place(choices: Choices, names: list[str], path: str) -> int | None:
     return None
 
 
-def _place(option: str, wanted: str | int, names: list[str], path: str) -> int:
+def _find(wanted: str | int, names: list[str]) -> int | None:
+    """The column of this name, else at this place."""
     if wanted in names:
         return names.index(str(wanted))
-    number = wanted if isinstance(wanted, int) else int(wanted) if wanted.lstrip("-").isdecimal() else None
-    if number is not None and -len(names) <= number < len(names):
-        return number % len(names)
+    if isinstance(wanted, Name) or not re.fullmatch("-?[0-9]{1,9}", str(wanted)):
+        return None
+    number = int(wanted)
+    return number % len(names) if -len(names) <= number < len(names) else None
+
+
+def _place(option: str, wanted: str | int, names: list[str], path: str) -> int:
+    found = _find(wanted, names)
+    if found is not None:
+        return found
     near = difflib.get_close_matches(str(wanted), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
     raise DataError(f"{option}: there is no column {wanted!r}{hint} Columns: {_listed(names)}", path=path)
