@@ -112,5 +112,5 @@ def test_columns_of_npy_have_numbers(tmp_path):
     np.save(tmp_path / "a.npy", np.arange(6.0).reshape(2, 3))
     with open_stream(tmp_path / "a.npy", target="-1") as stream:
         assert next(stream).labels.tolist() == [2, 5]
-    with pytest.raises(ValueError, match="target: columns of .npy have numbers, not names; got 'class'"):
+    with pytest.raises(ValueError, match=r"target: columns of .npy have numbers, not names; got 'class'"):
         open_stream(tmp_path / "a.npy", target="class")

@@ -164,6 +164,20 @@ def test_text_columns_must_be_declared(file):
     assert stream.columns == ("a",)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"target": "w", "text_column": "w"},
+        {"target": "w", "categorical": ["-1"]},
+        {"target": "w", "ignore": ["w"]},
+        {"categorical": ["w"], "ignore": ["w"]},
+        {"text_column": "w", "ignore": ["w"]},
+    ],
+)
+def test_a_column_has_one_use(file, options):
+    fails("column 'w' cannot be both --.* and --", file("y,w\n1,a\n0,b\n"), **options)
+
+
 def test_categories_are_hashed_after_the_numbers(file):
     path = file("a,city,y\n3,Rome,1\n0,Oslo,0\n7,Rome,1\n")
     with open_stream(path, categorical=["city"], bits=5) as stream:

@@ -8,6 +8,7 @@ nothing else.
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -129,17 +130,21 @@ class CellError(Exception):
 def make_plan(choices: Choices, names: list[str], kinds: list[str], path: str) -> Plan:
     """Decide what each column is. Raises DataError that lists the columns where a choice does not fit them."""
     _refuse_bad_names(names, path)
-    ignored = {_place("ignore", name, names, path) for name in choices.ignore}
+    ignored = [_place("ignore", name, names, path) for name in choices.ignore]
     target = target_place(choices, names, path)
     categories = [_place("categorical", name, names, path) for name in choices.categorical]
-    if target is not None and target in ignored | {*categories}:
-        raise DataError(f"column {names[target]!r} is the target and cannot be a feature or ignored", path=path)
-    if choices.text_column is not None:
-        text = _place("text_column", choices.text_column, names, path)
+    text = None if choices.text_column is None else _place("text_column", choices.text_column, names, path)
+    roles = {"--categorical": categories, "--ignore": ignored}
+    roles |= {"--target": [] if target is None else [target], "--text-column": [] if text is None else [text]}
+    for one, other in itertools.combinations(roles, 2):
+        for place in {*roles[one]} & {*roles[other]}:
+            shown = printable(names[place])
+            raise DataError(f"column {shown!r} cannot be both {one} and {other}", path=path, remedy="choose one")
+    if text is not None:
         if kinds[text] != TEXT:
             raise DataError(f"text_column {names[text]!r} holds {kinds[text]}, not text", path=path)
         return Plan(tuple(names), tuple(kinds), target, (), (), text)
-    numbers = [place for place in range(len(names)) if place != target and place not in ignored | {*categories}]
+    numbers = [place for place in range(len(names)) if place != target and place not in {*ignored, *categories}]
     for place in numbers:
         if kinds[place] != NUMBER:
             shown = printable(names[place])

@@ -94,6 +94,8 @@ class JsonLines:
 
     def __post_init__(self) -> None:
         between("bits", self.bits, 1, 31)
+        if self.target is not None and self.target == self.text_column:
+            raise ValueError(f"member {self.target!r} cannot be both target and text_column")
 
     def works(self, source: Source, skip: bool) -> Iterator[Work]:
         """Blocks of lines."""
