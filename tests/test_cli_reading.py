@@ -130,3 +130,11 @@ def test_a_feature_with_a_usual_name_is_not_taken_for_the_target_that_is_absent(
     names = NAMES.replace("h", "y")
     model, expected = trained(folder, write("with_y.csv", f"{names},class", *LINES), "--target", "class")
     assert onepass(folder, "predict", model, write("bare_y.csv", names, *BARE)).stdout.split() == expected
+
+
+@pytest.mark.parametrize("cell", ["", "?"])
+def test_a_file_whose_labels_are_yet_to_come_is_predicted(folder, write, cell):  # noqa: F811
+    model, expected = trained(folder, "data.csv", "--target", "class")
+    new = write("new.csv", f"{NAMES},class", *(f"{row},{cell}" for row in BARE))
+    done = onepass(folder, "predict", model, new)
+    assert (done.stdout.split(), "labelled" in done.stderr) == (expected, False)

@@ -114,3 +114,14 @@ def test_columns_of_npy_have_numbers(tmp_path):
         assert next(stream).labels.tolist() == [2, 5]
     with pytest.raises(ValueError, match=r"target: columns of .npy have numbers, not names; got 'class'"):
         open_stream(tmp_path / "a.npy", target="class")
+
+
+def test_a_missing_label_is_nan_where_none_is_needed(tmp_path):
+    table = np.array([[1.0, np.nan], [2.0, 1.0]])
+    np.save(tmp_path / "a.npy", table)
+    np.savez(tmp_path / "a.npz", X=table[:, :1], y=table[:, 1])
+    for name, options in (("a.npy", {"target": -1}), ("a.npz", {})):
+        fails("nan, which is not a finite number", tmp_path / name, **options)
+        values, labels, _ = read(tmp_path / name, labelled=False, **options)
+        assert values.tolist() == [[1], [2]]
+        np.testing.assert_array_equal(labels, [np.nan, 1])

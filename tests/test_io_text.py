@@ -76,3 +76,13 @@ def test_json_lines_need_to_know_their_members(file):
     fails("--target", path, text_column="t")
     with pytest.raises(ValueError, match="member 't' cannot be both target and text_column"):
         open_stream(path, text_column="t", target="t")
+
+
+@pytest.mark.parametrize("block_size", [1, 1 << 20])
+def test_a_missing_label_of_json_lines_is_one_where_none_is_needed(file, block_size):
+    lines = ['{"t": "a"}', '{"t": "b", "y": "spam"}', '{"t": "c", "y": null}']
+    path, options = file("\n".join(lines), "d.jsonl"), {"text_column": "t", "target": "y", "block_size": block_size}
+    with open_stream(path, labelled=False, **options) as stream:
+        labels = [None if chunk.labels is None else chunk.labels.tolist() for chunk in stream]
+    assert labels == ([None, ["spam"], None] if block_size == 1 else [["", "spam", ""]])
+    assert [*stream.labels] == ["spam"]

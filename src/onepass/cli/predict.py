@@ -119,7 +119,7 @@ def _judged(predicted: Any, labels: Any) -> tuple[int, int]:
     """(rows that have a label of their own, those of them that were predicted wrong)."""
     if labels is None:
         return 0, 0
-    known = np.isfinite(labels) if labels.dtype.kind == "f" else np.ones(len(labels), dtype=bool)
+    known = np.isfinite(labels) if labels.dtype.kind == "f" else labels != ""
     return int(known.sum()), int((predicted[known] != labels[known]).sum())
 
 

@@ -77,9 +77,11 @@ class Npy:
 
     def _parse(self, array: Any, place: int | None, start: int, stop: int) -> Parsed:
         values = np.array(array[start:stop], np.float64, order="C")
-        bad, labels = unfinite(values), None
+        labels = None if place is None else values[:, place].copy()
+        if place is not None and not self.labelled:
+            values[:, place] = 0.0  # whatever it holds
+        bad = unfinite(values)
         if place is not None:
-            labels = values[:, place].copy()
             values = np.delete(values, place, axis=1)
         return Parsed(Dense(values), labels, stop - start, bad, 0, start, stop)
 
@@ -152,7 +154,7 @@ class Npz:
             consumed = (source.raw.size or 0) * (start + count) // size
             if dense:
                 X = table.take(count * width).reshape(count, width)
-                work = Work(consumed, partial(_dense, X, y, start))
+                work = Work(consumed, partial(_dense, X, y, self.labelled, start))
             else:
                 ends = np.concatenate([[begin], parts[0].take(count)]).astype(np.int64)
                 if (np.diff(ends) < 0).any() or ends[-1] > parts[1].shape[0]:
@@ -160,7 +162,9 @@ class Npz:
                 held = int(ends[-1]) - begin
                 work = Work(
                     consumed,
-                    partial(_sparse, ends - begin, parts[1].take(held), parts[2].take(held), y, start, width),
+                    partial(
+                        _sparse, ends - begin, parts[1].take(held), parts[2].take(held), y, self.labelled, start, width
+                    ),
                 )
                 begin = int(ends[-1])
             if start >= source.begin:
@@ -239,7 +243,7 @@ def unfinite(values: Any) -> list[BadLine]:
     return [BadLine(int(row), b"", fault)]
 
 
-def _labels(y: Any) -> tuple[Labels | None, list[BadLine]]:
+def _labels(y: Any, needed: bool) -> tuple[Labels | None, list[BadLine]]:
     if y is None:
         return None, []
     if y.dtype.kind == "S":
@@ -252,17 +256,17 @@ def _labels(y: Any) -> tuple[Labels | None, list[BadLine]]:
             return None, [BadLine(row, b"", LineError("the label holds what is no character"))]
         return labels, []
     labels = y.astype(np.float64)
-    return labels, unfinite(labels[:, None])
+    return labels, unfinite(labels[:, None]) if needed else []
 
 
-def _dense(X: Any, y: Any, start: int) -> Parsed:
+def _dense(X: Any, y: Any, needed: bool, start: int) -> Parsed:
     values = X.astype(np.float64)
-    labels, bad = _labels(y)
+    labels, bad = _labels(y, needed)
     return Parsed(Dense(values), labels, len(values), bad + unfinite(values), 0, start, start + len(values))
 
 
-def _sparse(indptr: Any, indices: Any, data: Any, y: Any, start: int, width: int) -> Parsed:
-    labels, bad = _labels(y)
+def _sparse(indptr: Any, indices: Any, data: Any, y: Any, needed: bool, start: int, width: int) -> Parsed:
+    labels, bad = _labels(y, needed)
     size, values = len(indptr) - 1, data.astype(np.float64)
     rows = Rows(indptr, indices.astype(np.int32), values)
     outside = (indices < 0) | (indices >= width)

@@ -140,20 +140,21 @@ def make_plan(choices: Choices, names: list[str], kinds: list[str], path: str) -
         for place in {*roles[one]} & {*roles[other]}:
             shown = printable(names[place])
             raise DataError(f"column {shown!r} cannot be both {one} and {other}", path=path, remedy="choose one")
+    label = None if target is None or (kinds[target] == EMPTY and not choices.labelled) else target
     if text is not None:
         if kinds[text] != TEXT:
             raise DataError(f"text_column {names[text]!r} holds {kinds[text]}, not text", path=path)
-        return Plan(tuple(names), tuple(kinds), target, (), (), text)
+        return Plan(tuple(names), tuple(kinds), label, (), (), text)
     numbers = [place for place in range(len(names)) if place != target and place not in {*ignored, *categories}]
     for place in numbers:
         if kinds[place] != NUMBER:
             shown = printable(names[place])
             remedy = f"--categorical {shown} or --ignore {shown}" if kinds[place] == TEXT else f"--ignore {shown}"
             raise DataError(f"column {shown!r} holds {kinds[place]}, not numbers", path=path, remedy=remedy)
-    for place in [*categories, *([] if target is None else [target])]:
+    for place in [*categories, *([] if label is None else [label])]:
         if kinds[place] not in (NUMBER, TEXT):
             raise DataError(f"column {names[place]!r} holds {kinds[place]}, which cannot be read", path=path)
-    return Plan(tuple(names), tuple(kinds), target, tuple(numbers), tuple(categories), None)
+    return Plan(tuple(names), tuple(kinds), label, tuple(numbers), tuple(categories), None)
 
 
 def text_places(choices: Choices, names: list[str], path: str) -> list[int]:
@@ -214,7 +215,9 @@ def _listed(names: list[str]) -> str:
 
 def examples(columns: dict[int, Any], plan: Plan, choices: Choices) -> tuple[AnyRows, Labels | None]:
     """Rows and labels of a batch, from its Arrow columns by place. Raises CellError."""
-    labels = None if plan.target is None else _labels(columns[plan.target], plan.names[plan.target])
+    labels = (
+        None if plan.target is None else _labels(columns[plan.target], plan.names[plan.target], bool(choices.labelled))
+    )
     if plan.text is not None:
         return bag_of_words(columns[plan.text], choices.bits), labels
     size = len(next(iter(columns.values()))) if columns else 0
@@ -236,10 +239,7 @@ def _floats(column: Any, name: str, missing: str) -> tuple[Floats, npt.NDArray[n
     """The column's numbers with 0 where they are missing, and where that is."""
     absent = np.asarray(column.is_null(nan_is_null=True))
     if absent.any() and missing == "error":
-        row = int(absent.argmax())
-        raise CellError(
-            row, LineError(f"column {printable(name)!r} has no value", None, "--missing=zero or --missing=indicator")
-        )
+        raise CellError(int(absent.argmax()), no_value(name))
     values = np.asarray(column.fill_null(0.0) if column.null_count else column, np.float64)
     values = np.where(absent, 0.0, values)
     if not np.isfinite(values).all():
@@ -248,17 +248,30 @@ def _floats(column: Any, name: str, missing: str) -> tuple[Floats, npt.NDArray[n
     return values, absent
 
 
-def _labels(column: Any, name: str) -> Labels:
+def _labels(column: Any, name: str, needed: bool) -> Labels:
+    """The labels; one that is missing, where none is needed, is nan among numbers and empty among words."""
     import pyarrow
 
+    labels: Labels
     if pyarrow.types.is_floating(column.type):
-        values, _ = _floats(column, name, "error")
-        return values
-    labels = column.to_pylist()
-    empty = next((row for row, label in enumerate(labels) if not label), None)
-    if empty is not None:
-        raise CellError(empty, LineError(f"column {printable(name)!r}, the target, has no value"))
-    return np.array(labels, dtype=np.str_)
+        values, absent = _floats(column, name, "zero")
+        labels = np.where(absent, np.nan, values)
+    else:
+        labels = np.array(column.fill_null("").to_pylist(), dtype=np.str_)
+        absent = labels == ""
+    if needed and absent.any():
+        raise CellError(int(absent.argmax()), no_label(name))
+    return labels
+
+
+def no_value(name: str, column: int | None = None) -> LineError:
+    """What to say of a feature that is missing."""
+    return LineError(f"column {printable(name)!r} has no value", column, "--missing=zero or --missing=indicator")
+
+
+def no_label(name: str, column: int | None = None) -> LineError:
+    """What to say of a row without a label."""
+    return LineError(f"column {printable(name)!r}, the target, has no value", column, "leave out rows without a label")
 
 
 def _hashes(column: Any, name: str, choices: Choices) -> npt.NDArray[np.int64]:
@@ -272,10 +285,7 @@ def _hashes(column: Any, name: str, choices: Choices) -> npt.NDArray[np.int64]:
     codes = np.asarray(encoded.indices.fill_null(len(words)))
     absent = (codes == len(words)) | np.isin(codes, [code for code, word in enumerate(words) if word == ""])
     if absent.any() and choices.missing == "error":
-        row = int(absent.argmax())
-        raise CellError(
-            row, LineError(f"column {printable(name)!r} has no value", None, "--missing=zero or --missing=indicator")
-        )
+        raise CellError(int(absent.argmax()), no_value(name))
     nothing = murmur3_of(f"{name}=".encode()) & mask if choices.missing == "indicator" else -1
     return np.where(absent, nothing, places[codes])
 

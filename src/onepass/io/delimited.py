@@ -22,7 +22,19 @@ import numpy as np
 from onepass.errors import DataError, printable
 from onepass.io.blocks import Load, Work, blocks, record_ends, records
 from onepass.io.chunk import Bytes, Labels
-from onepass.io.columns import NUMBER, TEXT, CellError, Choices, Plan, examples, make_plan, target_place, text_places
+from onepass.io.columns import (
+    NUMBER,
+    TEXT,
+    CellError,
+    Choices,
+    Plan,
+    examples,
+    make_plan,
+    no_label,
+    no_value,
+    target_place,
+    text_places,
+)
 from onepass.io.lines import BadLine, LineError, Parsed, carriage_return, closed, finite
 from onepass.io.sources import BOM, HEAD, Source
 from onepass.rows import AnyRows, Dense
@@ -245,10 +257,9 @@ class Csv(Choices):
     def _bad_cell(self, column: int, cell: bytes, plan: Plan, place: int) -> LineError | None:
         name = printable(plan.names[place])
         if cell.decode() in NULLS if plan.kinds[place] == NUMBER else not cell and place != plan.text:
-            if place != plan.target and self.missing != "error":
-                return None
-            remedy = None if place == plan.target else "--missing=zero or --missing=indicator"
-            return LineError(f"column {name!r} has no value", column, remedy)
+            if place == plan.target:
+                return no_label(plan.names[place], column) if self.labelled else None
+            return no_value(plan.names[place], column) if self.missing == "error" else None
         if plan.kinds[place] != NUMBER:
             return None
         try:

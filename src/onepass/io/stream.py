@@ -348,7 +348,7 @@ class Stream:
             return
         few = len(labels) <= 1 << 12  # then a set is faster, and it does not wait for other threads
         for label in set(labels.tolist()) if few else np.unique(labels).tolist():
-            if label == label:  # not nan, the label of an unlabelled example
+            if label == label and label != "":  # nan and "" are the labels of unlabelled examples
                 self.labels.setdefault(label, origin)
 
     def _tell_twins(self) -> None:

@@ -118,18 +118,18 @@ class JsonLines:
         for line in _lines(load.block()):
             with suppress(LineError):
                 example = self.read_line(line)
-                if example is not None:
+                if example is not None and example[1] is not None:
                     self._kinds.append(type(example[1]))
                     return
 
     def _parse(self, load: Load, skip: bool) -> Parsed:
         block: Block = load.block()
         lines = _lines(block)
-        texts, labels, bad = list[bytes](), list[float | str](), list[BadLine]()
+        texts, labels, bad = list[bytes](), list[float | str | None](), list[BadLine]()
         for number, line in enumerate(lines):
             try:
                 example = self.read_line(line)
-                if example is not None and not isinstance(example[1], self._kinds[0]):
+                if example is not None and example[1] is not None and not isinstance(example[1], self._kinds[0]):
                     raise LineError("labels are numbers in some lines and text in others", None, "write all as text")
             except LineError as fault:
                 bad.append(BadLine(number, line, fault))
@@ -142,11 +142,14 @@ class JsonLines:
         ends = np.zeros(len(texts) + 1, np.int64)
         np.cumsum([len(text) for text in texts], out=ends[1:])
         rows = bags(np.frombuffer(b"".join(texts), np.uint8), ends, self.bits)
-        kept: Labels | None = None if self.target is None else np.array(labels)
+        kept: Labels | None = None
+        if any(label is not None for label in labels):
+            missing = "" if self._kinds[0] is str else math.nan
+            kept = np.array([missing if label is None else label for label in labels])
         return Parsed(rows, kept, len(lines), bad, 0, block.start, block.stop)
 
-    def read_line(self, line: bytes) -> tuple[bytes, float | str] | None:
-        """(text, label) of a line, None if it is blank. Raises LineError.
+    def read_line(self, line: bytes) -> tuple[bytes, float | str | None] | None:
+        """(text, label) of a line, None if it is blank; the label is None if there is none. Raises LineError.
 
         >>> JsonLines(text_column="body", target="spam").read_line(b'{"spam": true, "body": "Win now"}')
         (b'Win now', 1.0)
@@ -168,10 +171,10 @@ class JsonLines:
             raise LineError(f"no text in member {self.text_column!r}")
         return text.encode("utf-8", "replace"), self._label(record)
 
-    def _label(self, record: dict[str, Any]) -> float | str:
-        if self.target is None:
-            return math.nan
-        label = record.get(self.target)
+    def _label(self, record: dict[str, Any]) -> float | str | None:
+        label = None if self.target is None else record.get(self.target)
+        if not self.labelled and (label is None or label == "" or label != label):
+            return None
         if isinstance(label, str) and label:
             return label
         if isinstance(label, int | float):
