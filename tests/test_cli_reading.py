@@ -138,3 +138,19 @@ def test_a_file_whose_labels_are_yet_to_come_is_predicted(folder, write, cell): 
     new = write("new.csv", f"{NAMES},class", *(f"{row},{cell}" for row in BARE))
     done = onepass(folder, "predict", model, new)
     assert (done.stdout.split(), "labelled" in done.stderr) == (expected, False)
+
+
+def test_a_model_takes_as_many_features_as_it_has(folder, write):  # noqa: F811
+    far = (1 << 24) + 5
+    file = write("far.svm", *(f"{int(y)} 1:{x[0]} {far}:1" for x, y in zip(X[:50].tolist(), Y, strict=False)))
+    onepass(folder, "train", file, "--max-features", far, "-o", "far.safetensors", "-q")
+    assert len(onepass(folder, "predict", "far.safetensors", file).stdout.split()) == 50
+    (folder / "far.safetensors").unlink()
+
+
+def test_other_bits_than_the_model_has_are_refused(folder):  # noqa: F811
+    for bits, other, told in ((None, 10, "none"), (10, 9, "10")):
+        model, _ = trained(folder, "data.svm", *(() if bits is None else ("--bits", bits)))
+        done = onepass(folder, "predict", model, "data.svm", "--bits", other, code=2)
+        assert f"--bits {other}: the model was trained with {told}" in done.stderr
+    onepass(folder, "predict", model, "data.svm", "--bits", 10)

@@ -73,8 +73,9 @@ def command(
     found = _load(model, LinearModel.load)
     names = [label if isinstance(label, str) else reader.label_text(label) for label in found.classes]
     kept = found.about.get("reading")
+    own = reader.recall(kept, found.features, reading)
     rows = labelled = wrong = 0
-    with _interruptible(say), reader.opened(paths, reading, reader.recall(kept, found.features), labelled=False) as stream:
+    with _interruptible(say), reader.opened(paths, reading, own, labelled=False) as stream:
         reader.check_bad(stream, reading["max_bad"])  # is it a number? Before anything is written
         with _sink(output, scores, names, append) as write, terminal.bar(stream.total_bytes, say) as tick:
             for chunk in stream:

@@ -120,6 +120,8 @@ def opened(
 
 
 MOST = 1 << 24  # features, unless told otherwise
+BITS = 18  # of hashes, unless told otherwise
+UNHASHED = ("svmlight", "npy", "npz")  # formats whose features have numbers
 TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 _REMEMBERED = (
     "target",
@@ -148,9 +150,9 @@ def most_features(chunk: Chunk, format: str, reading: dict[str, Any]) -> int:
 
     if isinstance(chunk.rows, Dense):
         return int(chunk.rows.values.shape[1])
-    if reading["bits"] is None and format in ("svmlight", "npz"):
+    if reading["bits"] is None and format in UNHASHED:
         return reading["max_features"] or MOST
-    return 1 << (reading["bits"] or 18)
+    return 1 << (reading["bits"] or BITS)
 
 
 def remember(reading: dict[str, Any], stream: Stream) -> dict[str, Any]:
@@ -163,12 +165,16 @@ def remember(reading: dict[str, Any], stream: Stream) -> dict[str, Any]:
     return {"format": stream.format, **given}
 
 
-def recall(kept: Any, features: int) -> Own:
-    """The reading options that a model with so many features was trained with."""
+def recall(kept: Any, features: int, reading: dict[str, Any]) -> Own:
+    """The reading options that a model with so many features was trained with; other --bits are refused."""
     from onepass.io.columns import Name
 
     known = kept if isinstance(kept, dict) else {}
-    own = {name: known[name] for name in _REMEMBERED if name in known} | {"features": features}
+    bits = known.get("bits", None if known.get("format") in UNHASHED else BITS)
+    if known and reading["bits"] not in (None, bits):
+        raise click.UsageError(f"--bits {reading['bits']}: the model was trained with {bits or 'none'}")
+    own = {name: known[name] for name in _REMEMBERED if name in known}
+    own |= {"features": features, "max_features": max(MOST, features)}
     if isinstance(own.get("target"), str):
         own["target"] = Name(own["target"])
 

@@ -49,7 +49,7 @@ def command(model: str, paths: tuple[str, ...], reading: dict[str, Any], say: te
     kept = about.get("reading")
     if isinstance(kept, dict) and kept.get("on_error") == "skip" and reading["on_error"] == "stop":
         reading = reading | {"on_error": "skip"}
-    with reader.opened(paths, reading, reader.recall(kept, len(weights) - 1)) as stream:
+    with reader.opened(paths, reading, reader.recall(kept, len(weights) - 1, reading)) as stream:
         learner.feed(run, stream, reading["max_bad"], say)
         data = [reader.identity(known) for known in stream.identity if known is not None]
     same_data = json.loads(json.dumps(data)) == about.get("data")
