@@ -1,6 +1,7 @@
 """How commands read: what options reach the reader, and what a model remembers of them."""
 
 import contextlib
+import gzip
 import json
 import os
 import threading
@@ -154,3 +155,27 @@ def test_other_bits_than_the_model_has_are_refused(folder):  # noqa: F811
         done = onepass(folder, "predict", model, "data.svm", "--bits", other, code=2)
         assert f"--bits {other}: the model was trained with {told}" in done.stderr
     onepass(folder, "predict", model, "data.svm", "--bits", 10)
+
+
+def test_a_delimiter_is_told_and_remembered(folder, write):  # noqa: F811
+    file = write("semicolons.csv", *(line.replace(",", ";") for line in (f"{NAMES},class", *LINES)))
+    assert "Fix: --delimiter ';'" in onepass(folder, "check", file, code=3).stderr
+    assert "one ASCII character" in onepass(folder, "check", file, "--delimiter", ";;", code=2).stderr
+    model, expected = trained(folder, file, "--delimiter", ";")
+    assert onepass(folder, "predict", model, file).stdout.split() == expected
+    assert onepass(folder, "predict", model, "data.svm").stdout.split() == expected
+    tabs = write("tabs.tsv", *(line.replace(",", "\t") for line in (f"{NAMES},class", *LINES)))
+    assert onepass(folder, "predict", model, tabs).stdout.split() == expected
+    assert "Fix: --format tsv" in onepass(folder, "check", tabs, "--format", "csv", code=3).stderr
+
+
+def test_what_is_too_long_or_unpacks_to_too_much_can_be_allowed(folder, write):  # noqa: F811
+    file = write("long.svm", *("1 " + " ".join(f"{i}:1" for i in range(1, 600_000)) for _ in range(3)))
+    (folder / "zeros.svm.gz").write_bytes(gzip.compress(b"1 1:2\n" * (3 << 20)))
+    for path, option, little, enough in (
+        (file, "--max-line", 1 << 20, 1 << 23),
+        ("zeros.svm.gz", "--max-expand", 10, 10_000),
+    ):
+        assert f"Fix: {option}" in onepass(folder, "check", path, option, little, code=3).stderr
+        done = onepass(folder, "check", path, option, enough)
+        assert "bad lines: 0" in done.stdout

@@ -30,6 +30,7 @@ _OPTIONS = (
     click.option("--categorical", multiple=True, metavar="COLUMN", help="CSV, …: a column to hash; may be repeated."),
     click.option("--ignore", multiple=True, metavar="COLUMN", help="CSV, …: a column to leave out; may be repeated."),
     click.option("--header/--no-header", default=None, help="CSV, TSV: whether line 1 names the columns."),
+    click.option("--delimiter", metavar="CHARACTER", help="CSV, TSV: what separates columns.  [default: comma; tab]"),
     click.option("--missing", type=click.Choice(["error", "zero", "indicator"]), help="What a missing value means."),
     click.option("--zero-based", is_flag=True, help="svmlight: the first feature is 0."),
     click.option("--unsorted", type=click.Choice(["error", "sort"]), help="svmlight: indices that fall."),
@@ -43,6 +44,13 @@ _OPTIONS = (
     click.option(
         "--max-bad", default="100%", metavar="N|P%", help="More bad lines than this end the run.  [default: 100%]"
     ),
+    click.option("--max-line", type=click.IntRange(1), metavar="BYTES", help="Longest line.  [default: 2^26]"),
+    click.option(
+        "--max-expand",
+        type=click.FloatRange(1),
+        metavar="TIMES",
+        help="Most that a file may unpack to.  [default: 1000]",
+    ),
     click.option("--allow-truncated", is_flag=True, help="Take what a cut-off compressed file still holds."),
 )
 
@@ -53,10 +61,13 @@ _PLAIN = (
     "categorical",
     "ignore",
     "header",
+    "delimiter",
     "missing",
     "unsorted",
     "duplicates",
     "max_features",
+    "max_line",
+    "max_expand",
 )
 _FLAGS = ("zero_based", "allow_truncated")
 
@@ -131,6 +142,7 @@ _REMEMBERED = (
     "text_column",
     "header",
     "width",
+    "delimiter",
     "bits",
     "zero_based",
     "unsorted",
@@ -179,9 +191,10 @@ def recall(kept: Any, features: int, reading: dict[str, Any]) -> Own:
         own["target"] = Name(own["target"])
 
     def fitting(format: str) -> dict[str, Any]:
-        if "npy" in {format, known.get("format")} and format != known.get("format"):
-            return {name: value for name, value in own.items() if name != "target"}  # a place there, a name elsewhere
-        return own
+        if format == known.get("format"):
+            return own
+        strange = {"delimiter", "target"} if "npy" in (format, known.get("format")) else {"delimiter"}
+        return {name: value for name, value in own.items() if name not in strange}  # .npy has places, others names
 
     return fitting
 

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from onepass.passes import Pass
 
 SHARE = 20  # times as long as a checkpoint took to write, at least, until the next: below 5 % of the time
-FREE = ("format", "threads", "on_error", "max_bad", "allow_truncated")  # reading options that may change on the way
+FREE = (
+    "format",
+    "threads",
+    "on_error",
+    "max_bad",
+    "allow_truncated",
+    "max_line",
+    "max_expand",
+)  # reading options that may change on the way
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]

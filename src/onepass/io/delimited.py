@@ -135,7 +135,7 @@ class Csv(Choices):
                 raise DataError(
                     f"one column only: the fields seem to be separated by {other!r}",
                     path=source.path,
-                    remedy="--delimiter",
+                    remedy="--format tsv" if other == "\t" else f"--delimiter '{other}'",
                 )
 
     def _plan(self, names: list[str], rows: list[list[str]], header: bool, source: Source) -> Plan:
