@@ -86,3 +86,14 @@ def test_a_missing_label_of_json_lines_is_one_where_none_is_needed(file, block_s
         labels = [None if chunk.labels is None else chunk.labels.tolist() for chunk in stream]
     assert labels == ([None, ["spam"], None] if block_size == 1 else [["", "spam", ""]])
     assert [*stream.labels] == ["spam"]
+
+
+def test_after_a_resumption_the_first_label_of_all_still_decides(file):
+    path = file('{"t": "a", "y": 1}\n{"t": "b", "y": "spam"}\n{"t": "c", "y": 2}\n', "d.jsonl")
+    options = {"text_column": "t", "target": "y", "block_size": 1, "on_error": "skip"}
+    with open_stream(path, **options) as stream:
+        next(stream)
+        position = stream.position
+    with open_stream(path, position=position, **options) as stream:
+        assert [chunk.labels.tolist() for chunk in stream] == [[2.0]]
+    assert (stream.skipped, stream.faults[0].line) == (1, 2)

@@ -238,6 +238,8 @@ class Stream:
         self._flags, self._quarantined, self.truncated = position.flags, position.quarantined, position.truncated
         self.changed, self.faults = list(position.changed), [DataError(words) for words in position.faults]
         self.labels = dict(position.labels)
+        if self.labels and hasattr(self._form, "go_on"):
+            self._form.go_on(next(iter(self.labels)))
         for text in position.notes:
             self.note(text)
         if position.file:

@@ -109,6 +109,10 @@ class JsonLines:
                 self._look(load)
             yield Work(load.consumed, partial(self._parse, load, skip))
 
+    def go_on(self, label: float | str) -> None:
+        """Keep to what the first label of an earlier run decided."""
+        self._kinds.append(type(label))
+
     def remarks(self, flags: int) -> list[str]:
         """What to tell the user after the last line."""
         return [f"words are hashed into 2^{self.bits} places (--bits)"]
