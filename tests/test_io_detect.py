@@ -103,3 +103,14 @@ def test_labels_met_are_told(file):
     assert stream.notes[-1].endswith("and 2 more")
     assert stream.labels[3.0].line == 1
     assert np.isclose(stream.rows, 12)
+
+
+def test_a_later_file_of_another_format_is_named_with_both(file, tmp_path):
+    text = file(b"1 1:2\n-1 1:1\n", "a.svm")
+    np.savez(tmp_path / "b.npz", X=np.ones((2, 1)), y=[1, 2])
+    for paths, message in (
+        ([text, tmp_path / "b.npz"], "this is npz, and the first file is svmlight"),
+        ([tmp_path / "b.npz", text], "this is svmlight, and the first file is npz"),
+    ):
+        with pytest.raises(DataError, match=message), open_stream(paths) as stream:
+            list(stream)

@@ -49,23 +49,32 @@ def detect(head: bytes, name: str) -> str:
     >>> detect(b"1 3:0.5 7:1\\n", "data.txt"), detect(b"1 |a x:2\\n", "-"), detect(b"PAR1....", "data.csv")
     ('svmlight', 'vw', 'parquet')
     """
-    for magic, found in MAGIC.items():
-        if head.startswith(magic):
-            return found
-    stem, suffix = os.path.splitext(name.lower())
-    if suffix in SUFFIX:
-        suffix = os.path.splitext(stem)[1]
-    if head.startswith(b"PK\x03\x04") and (suffix == ".npz" or re.match(rb".{26}..\w+\.npy", head, re.DOTALL)):
-        return "npz"
+    binary = by_magic(head, name)
+    if binary is not None:
+        return binary
     refuse_strangers(head, name)
     for found, suffixes in NAMES.items():
-        if suffix in suffixes:
+        if _suffix(name) in suffixes:
             return found
     refuse_other_line_ends(head, name)
     text = guess(head)
     if text is None and head.strip():
         raise DataError("cannot tell the format from the first lines", path=name, remedy="--format")
     return text or "svmlight"  # an empty file: whatever it was to be, it has no examples
+
+
+def by_magic(head: bytes, name: str) -> str | None:
+    """The format that is no text and begins like this."""
+    if head.startswith(b"PK\x03\x04"):
+        archive = _suffix(name) == ".npz" or re.match(rb".{26}..\w+\.npy", head, re.DOTALL)
+        return "npz" if archive else None
+    return next((found for magic, found in MAGIC.items() if head.startswith(magic)), None)
+
+
+def _suffix(name: str) -> str:
+    """The end of a file's name, without that of its compression."""
+    stem, suffix = os.path.splitext(name.lower())
+    return os.path.splitext(stem)[1] if suffix in SUFFIX else suffix
 
 
 def refuse_strangers(head: bytes, path: str) -> None:

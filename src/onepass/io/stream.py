@@ -260,6 +260,13 @@ class Stream:
         source = Source(path, self._given, self._limits, self.note)
         self._opened.append(source)
         self._compressions.append(source.compression)
+        found = detect.by_magic(source.head, path)
+        if found is None and self.format in detect.BINARY and b"\0" not in source.head:
+            found = detect.guess(source.head)
+        if found not in (None, self.format):
+            raise DataError(
+                f"this is {found}, and the first file is {self.format}", path=path, remedy="read one format at a time"
+            )
         prepare(source, self.format)
         return source
 
