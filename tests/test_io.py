@@ -106,7 +106,7 @@ def test_files_globs_folders_and_lists_in_the_order_given(tmp_path):
     for name in "abc":
         (tmp_path / f"{name}.svm").write_text(f"{ord(name)} 1:1\n")
     (tmp_path / ".hidden").write_text("nonsense")
-    (tmp_path / "list.txt").write_text(f"{tmp_path}/c.svm\n\n{tmp_path}/a.svm\n")
+    (tmp_path / "list.txt").write_text(f"\ufeff{tmp_path}/c.svm\n\n{tmp_path}/a.svm\n")  # with a byte order mark
 
     def labels(*paths):
         return [chr(int(label)) for label, _ in read(list(paths))[0]]
@@ -140,12 +140,15 @@ def test_an_error_in_the_second_file_names_it_and_its_own_line(tmp_path):
 def test_what_cannot_be_opened_says_why(tmp_path):  # 33
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "one.txt").write_text(f"@{tmp_path}/two.txt\n")
+    (tmp_path / "two.txt").write_text(f"@{tmp_path}/folder/../one.txt\n")
     for path, reason in [
         (tmp_path / "missing.svm", "No such file"),
         (tmp_path / "link", "No such file"),
         (tmp_path / "folder", "no files"),
         (f"{tmp_path}/*.none", "no file matches"),
         (f"@{tmp_path}/missing.txt", "No such file"),
+        (f"@{tmp_path}/one.txt", "one.txt: this list of files names itself"),
         ("/dev/null", "no examples"),
     ]:
         with pytest.raises(DataError, match=reason):

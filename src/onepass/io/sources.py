@@ -50,15 +50,19 @@ def expand(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> 
     return files
 
 
-def _expanded(path: str) -> list[str]:
+def _expanded(path: str, lists: tuple[str, ...] = ()) -> list[str]:
+    """The files that a path means, which stands in these lists, one in the other."""
     if path == STDIN:
         return [path]
     if path.startswith("@") and not os.path.lexists(path):
+        here = os.path.realpath(path[1:])
+        if here in lists:
+            raise DataError("this list of files names itself", path=path[1:])
         try:
-            lines = Path(path[1:]).read_text(encoding="utf-8").splitlines()
+            lines = Path(here).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"cannot read the list of files ({_reason(error)})", path=path[1:]) from error
-        return [file for line in lines if line.strip() for file in _expanded(line.strip())]
+        return [file for line in lines if line.strip() for file in _expanded(line.strip(), (*lists, here))]
     if os.path.isdir(path):
         files = [os.path.join(path, name) for name in sorted(os.listdir(path)) if not name.startswith(".")]
         files = [file for file in files if os.path.isfile(file)]
