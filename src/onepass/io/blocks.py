@@ -117,7 +117,7 @@ def check_line(length: int, source: Source) -> None:
     """Refuse a line that would fill the memory."""
     if length > source.limits.max_line + source.limits.block_size:
         raise DataError(
-            f"a line longer than {source.limits.max_line} bytes: is this text with one example a line?",
+            f"a line longer than {source.limits.max_line} bytes; this may not be text with one example a line",
             path=source.path,
             remedy="--max-line",
         )

@@ -287,7 +287,7 @@ class Tsv(Csv):
 
 def _not_text(record: bytes, error: UnicodeDecodeError) -> LineError:
     return LineError(
-        f"byte 0x{record[error.start]:02x} is not UTF-8: is this Latin-1?",
+        f"byte 0x{record[error.start]:02x} is not UTF-8; this may be Latin-1",
         error.start + 1,
         "convert it, e.g. iconv -f LATIN1 -t UTF-8",
     )

@@ -188,7 +188,7 @@ def finite(text: bytes, column: int, what: str, missing: str = "error") -> float
 def carriage_return(line: bytes) -> LineError:
     """What to say of a CR that does not stand before an LF."""
     return LineError(
-        "a carriage return in the middle of a line: do the lines end in CR only?",
+        "a carriage return in the middle of a line; the lines may end in CR only",
         line.index(b"\r") + 1,
         "convert the line ends, e.g. tr '\\r' '\\n'",
     )
