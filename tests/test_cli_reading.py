@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from onepass import LinearModel
-from test_cli import X, Y, folder, onepass  # noqa: F401 - a fixture
+from test_cli import X, Y, folder, onepass, process  # noqa: F401 - a fixture
 
 WORDS = np.where(Y > 0, "yes", "no").tolist()
 LINES = [",".join([*map(repr, x), word]) for x, word in zip(X.tolist(), WORDS, strict=True)]
@@ -179,3 +179,13 @@ def test_what_is_too_long_or_unpacks_to_too_much_can_be_allowed(folder, write): 
         assert f"Fix: {option}" in onepass(folder, "check", path, option, little, code=3).stderr
         done = onepass(folder, "check", path, option, enough)
         assert "bad lines: 0" in done.stdout
+
+
+def test_a_model_of_several_workers_remembers_the_same(folder):  # noqa: F811
+    about = []
+    for name, more in (("alone", ()), ("spread", ("--workers", 1, "--waves", 1))):
+        done = process(folder, "train", "data.csv", "--target", "-1", *more, "-o", f"{name}.safetensors", "-q")
+        assert done.returncode == 0, done.stderr
+        about.append(LinearModel.load(folder / f"{name}.safetensors").about["reading"])
+    assert about[0] == about[1]
+    assert about[0]["target"] == "class"

@@ -112,7 +112,10 @@ def train(
     certificate = merged.certificate()
     if output is not None:
         model = merged.model()
-        read: Any = SimpleNamespace(format=inputs.format, columns=merged.columns, skipped=merged.skipped, decided={})
+        with reader.opened(paths, reading) as stream:  # its first rows settle what the workers found, each for itself
+            next(stream)
+        found = {"format": stream.format, "columns": stream.columns, "decided": stream.decided}
+        read: Any = SimpleNamespace(**found, skipped=merged.skipped)
         model.about["reading"] = reader.remember(reading, read)
         model.about["data"] = [reader.identity(known) for known in inputs.identity]
         model.save(output)
