@@ -189,3 +189,8 @@ def test_a_model_of_several_workers_remembers_the_same(folder):  # noqa: F811
         about.append(LinearModel.load(folder / f"{name}.safetensors").about["reading"])
     assert about[0] == about[1]
     assert about[0]["target"] == "class"
+
+
+def test_a_run_that_does_not_begin_leaves_no_quarantine_file(folder):  # noqa: F811
+    onepass(folder, "train", "missing.svm", "--on-error", "quarantine=bad.txt", code=3)
+    assert not (folder / "bad.txt").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
@@ -117,6 +118,8 @@ def opened(
     except (TypeError, ValueError, OSError) as error:
         if kept is not None:
             kept.close()
+            if more.get("position") is None:  # made for a run that does not begin
+                os.unlink(file)
         if isinstance(error, DataError):
             raise
         if isinstance(error, OSError):
