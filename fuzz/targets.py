@@ -88,7 +88,7 @@ def file_target(format: str, choices: list[dict[str, Any]], cuts: tuple[int, ...
         try:
             source = Source(str(scratch()), "none", Limits(block_size=block_size, max_line=1 << 16), lambda note: None)
             prepare(source, format)
-            for work in _format(format, dict(options)).works(source, skip):
+            for work in _format(format, dict(options), {}).works(source, skip):
                 parsed = work.run()
                 values = parsed.rows.values
                 if not parsed.bad or skip:

@@ -197,19 +197,19 @@ def test_missing_values(file, cell):  # 3
     assert read(path, missing="zero")[0].tolist() == [[1, 2], [0, 5]]
     assert read(path, missing="indicator")[0].tolist() == [[1, 2, 0, 0], [0, 5, 1, 0]]
     path = file(f"a,y\n1,2\n1,{cell}\n")
-    fails("column 'y', the target, has no value.*Fix: leave out rows", path, missing="zero")
+    fails("column 'y' has no value.*Fix: leave out rows", path, missing="zero")
     np.testing.assert_array_equal(read(path, labelled=False)[1], [2, np.nan])
     np.testing.assert_array_equal(read(file(f"a,y\n1,{cell}\n2,{cell}\n"), labelled=False)[1], [np.nan] * 2)
 
 
 def test_a_missing_label_is_one_where_none_is_needed(file, tmp_path):
     path = file("a,y\n1,spam\n2,\n")
-    fails("'y', the target, has no value", path)
+    fails("'y' has no value", path)
     _, labels, stream = read(path, labelled=False)
     assert (labels.tolist(), [*stream.labels]) == (["spam", ""], ["spam"])
     for column, expected in (([1.0, None], [1, np.nan]), (["spam", None], ["spam", ""])):
         parquet.write_table(pa.table({"a": [1.0, 2.0], "y": column}), tmp_path / "d.parquet")
-        fails("row 2: column 'y', the target, has no value. Fix: leave out rows", tmp_path / "d.parquet")
+        fails("row 2: column 'y' has no value. Fix: leave out rows", tmp_path / "d.parquet")
         np.testing.assert_array_equal(read(tmp_path / "d.parquet", labelled=False)[1], expected)
     parquet.write_table(pa.table({"a": [1.0, 2.0], "y": pa.nulls(2)}), tmp_path / "d.parquet")
     fails("'y' holds only nulls", tmp_path / "d.parquet")

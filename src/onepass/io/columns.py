@@ -271,7 +271,7 @@ def no_value(name: str, column: int | None = None) -> LineError:
 
 def no_label(name: str, column: int | None = None) -> LineError:
     """What to say of a row without a label."""
-    return LineError(f"column {printable(name)!r}, the target, has no value", column, "leave out rows without a label")
+    return LineError(f"column {printable(name)!r} has no value", column, "leave out rows without a label")
 
 
 def _hashes(column: Any, name: str, choices: Choices) -> npt.NDArray[np.int64]:
