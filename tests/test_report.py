@@ -145,14 +145,15 @@ def test_the_same_run_is_the_same_bytes_and_a_page_is_not_overwritten(folder, ev
 
 
 def test_the_command_shown_gives_the_same_page_wherever_options_come_from(folder, monkeypatch):
-    options = ("--delta", "0.2", "--learner", "pa", "--no-header", "--target", "4", "evil.csv")
+    (folder / "bare.csv").write_text((folder / "evil.csv").read_text().partition("\n")[2])
+    options = ("--delta", "0.2", "--learner", "pa", "--no-header", "--target", "4", "bare.csv")
     typed = json.loads(onepass(folder, "train", *options, "--json", "-q", "--on-error", "stop").stdout)["details"]
     shown = typed["command"].split()
     assert shown[:2] == ["onepass", "train"]
     assert sorted(shown[2:]) == sorted(options)
     monkeypatch.setenv("ONEPASS_TRAIN_DELTA", "0.2")
     again = onepass(
-        folder, "train", "evil.csv", "--target", "4", "--no-header", "--learner", "pa", "--json", "-q"
+        folder, "train", "bare.csv", "--target", "4", "--no-header", "--learner", "pa", "--json", "-q"
     ).stdout
     assert json.loads(again)["details"] == typed
 
