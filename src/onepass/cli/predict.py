@@ -20,7 +20,7 @@ from onepass.cli import resuming, terminal
 from onepass.errors import printable
 from onepass.files import replacing
 
-Sink = Callable[[Any, Any], None]  # takes the numbers of the classes, and scores
+Sink = Callable[[list[int], Any], None]  # takes the numbers of the classes, and scores
 
 
 @click.command("predict", cls=terminal.Sectioned)
@@ -83,7 +83,7 @@ def command(
                 reader.check_bad(stream, reading["max_bad"])
                 decision = found.decision(_narrowed(chunk.rows, found.features) if wider == "ignore" else chunk.rows)
                 at = (decision > 0).astype(int) if decision.ndim == 1 else np.argmax(decision, axis=1)
-                write(at, decision)
+                write(at.tolist(), decision)
                 known, differ = _judged(np.array(found.classes)[at], chunk.labels)
                 rows, labelled, wrong = rows + len(at), labelled + known, wrong + differ
                 tick(stream.consumed, partial("{:,} rows".format, rows), partial(dict, rows=rows))
@@ -196,7 +196,7 @@ def _text(file: IO[bytes], kind: str, scores: bool, names: list[str]) -> Sink:
     else:
         cells = names
 
-    def write(at: Any, decision: Any) -> None:
+    def write(at: list[int], decision: Any) -> None:
         table = decision.reshape(len(at), -1).tolist()
         if kind == "jsonl":
             lines = [
@@ -223,7 +223,7 @@ def _parquet(file: IO[bytes], scores: bool, names: list[str]) -> Iterator[Sink]:
     schema = pyarrow.schema(fields)
     with pyarrow.parquet.ParquetWriter(file, schema) as writer:
 
-        def write(at: Any, decision: Any) -> None:
+        def write(at: list[int], decision: Any) -> None:
             table = decision.reshape(len(at), -1)
             parts = [[names[i] for i in at], *(table[:, i] for i in range(len(columns) if scores else 0))]
             writer.write_table(pyarrow.table(dict(zip(schema.names, parts, strict=True)), schema=schema))
