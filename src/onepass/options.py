@@ -104,5 +104,5 @@ def _whole(name: str, value: Any, least: int) -> int | None:
     if value is None:
         return None
     if not (is_number(value) and least <= value < 1 << 63 and value == int(value)):
-        raise ValueError(f"{name}: a whole number of at least {least} expected, got {value!r}")
+        raise ValueError(f"{name}: a whole number of at least {least} and below 2^63 expected, got {value!r}")
     return int(value)

@@ -59,7 +59,8 @@ The command line wins over the environment, and that over the file. ONEPASS_CONF
   130  interrupted by Ctrl-C; 143 by SIGTERM""",
     "json": """\
 --json prints one object on stdout, --jsonl one object a line: progress events while it runs, the result last. Each has
-"schema" (now 1), which changes when a name changes its meaning; new names may come at any time.
+"schema" (now 1), which changes when a name changes its meaning; new names may come at any time. predict needs an
+--output FILE then: its labels go to stdout otherwise.
 
   {"schema": 1, "event": "progress", "seconds": …, "rows": …, "rounds": …, "mistakes": …, "bytes": …, "risk": …}
   {"schema": 1, "event": "result", "command": "train", "rows": …, "certificate": {"risk": …, "delta": …, …}, …}
