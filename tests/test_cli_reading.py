@@ -48,9 +48,9 @@ def test_no_header_is_obeyed_and_shown(folder, write):  # noqa: F811
 def test_a_model_remembers_whether_there_was_a_header(folder, write, head):  # noqa: F811
     rows = [f"{'up' if y > 0 else 'down'},{word}" for y, word in zip(Y, WORDS, strict=True)]
     file, column = write("words.csv", *head, *rows), "city" if head else "0"
-    onepass(folder, "train", file, "--target", "-1", "--categorical", column, "-o", "words.safetensors", "-q", "--force")
-    assert LinearModel.load(folder / "words.safetensors").about["reading"]["header"] is bool(head)
-    done = onepass(folder, "predict", "words.safetensors", write("alone.csv", *head, "city,yes"))
+    onepass(folder, "train", file, "--target", "-1", "--categorical", column, "-o", "words", "-q", "--force")
+    assert LinearModel.load(folder / "words").about["reading"]["header"] is bool(head)
+    done = onepass(folder, "predict", "words", write("alone.csv", *head, "city,yes"))
     assert len(done.stdout.split()) == 1
 
 
