@@ -364,3 +364,15 @@ def test_a_quantity_is_no_label(folder):
     done = onepass(folder, "train", "prices.csv", "--target", "price", code=3)
     assert "this one holds 1,000 values in 1,000 rows, and classes are wanted" in done.stderr
     assert len(done.stderr) < 500
+
+
+@pytest.mark.parametrize("arguments", [("train", "data.svm"), ("check", "data.svm"), ("inspect", "full.safetensors")])
+def test_a_full_stdout_is_said_in_one_line(folder, arguments):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+    onepass(folder, "train", "data.svm", "-o", "full.safetensors", "-q", "--force")
+    with open("/dev/full", "w") as full:
+        program = [sys.executable, "-m", "onepass.cli", *arguments, "-q"]
+        done = subprocess.run(program, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "onepass: the output: No space left on device"

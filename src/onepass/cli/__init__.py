@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: an error becomes one line and an exit code; --debug, wherever it stands, shows the traceback."""
     from onepass.cli import startup
     from onepass.cli.terminal import exit_code
-    from onepass.errors import OnepassError
+    from onepass.errors import OnepassError, printable
 
     if sys.stderr is None:  # closed (2>&-): no file that is opened later must take its place
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end
@@ -137,6 +137,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("onepass: interrupted", err=True)
         status = 130
+    except OSError as error:  # what the system refuses is no fault of ours: a full disk behind stdout
+        if debug:
+            raise
+        place = "the output" if error.filename is None else printable(os.fsdecode(error.filename))
+        click.echo(f"onepass: {place}: {error.strerror or error}", err=True)
+        status = 1
     except Exception as error:
         if debug:
             raise
