@@ -10,12 +10,12 @@ import pytest
 import oracles
 import oracles_scale
 from onepass import OnePassClassifier, conversions, scale
-from onepass.alarms import listen, order_state
+from onepass.alarms import LabelTransitions, listen, order_evidence, order_state
 from onepass.errors import ConversionError, DataError, ScaleError
 from onepass.io import dump_svmlight, open_stream
 from onepass.passes import Pass
 from onepass.scale import cut, learn
-from onepass.scale.summaries import Prefix, Sequel, merge, order_evidence, summarise
+from onepass.scale.summaries import Prefix, merge, summarise
 from onepass.scale.versions import refuse_differences
 from onepass.trace import combine
 from onepass.trace.grid import floor_index
@@ -208,7 +208,7 @@ def test_the_order_alarm_hears_across_chunks():
     y = rng.choice([-1, 1], size=500, p=[0.3, 0.7])
     order = order_state(2)
     listen(order, y)
-    seen = Sequel(order.pairs, order.seen, 0, 0)
+    seen = LabelTransitions(order.pairs, order.seen, 0, 0)
     best = sum(n * math.log(n / 500) for n in order.seen)
     assert order_evidence(seen) == pytest.approx(order.evidence[0] + math.log(order.evidence[1]) - best, abs=1e-8)
     X = rng.normal(size=(400, 3))

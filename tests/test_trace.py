@@ -306,3 +306,42 @@ def test_a_merged_trace_counts_where_the_first_part_began():
             B[100] = False
         expected = (B[:, None] * np.array(W)).sum(axis=0) / B.sum()
         np.testing.assert_allclose(combine(merged, conversions.cutoff(merged, k))[:, 0], expected, atol=1e-12)
+
+
+def test_the_same_rows_do_not_merge_twice():
+    X, y = dyadic(5, 300, 3, noise=0.1)
+
+    def trace(first, last, **options):
+        run = Pass(classes=[-1, 1], **options)
+        run.feed(csr(X[first:last]), y[first:last])
+        return run.trace()
+
+    one, two = trace(0, 150), trace(150, 300)
+    fresh = trace(0, 150, origin=np.ones((4, 1)))  # the same rows, another run of hypotheses
+    for parts in ([one, one], [one, two, trace(0, 150)], [one, fresh], [merge([one, two]), two]):
+        with pytest.raises(ValueError, match="the same rows as part"):
+            merge(parts)
+    unwatched = trace(0, 150, repeat_alarm=False)
+    with pytest.raises(ValueError, match="the same rows as part"):
+        merge([unwatched, unwatched])
+    assert merge([one, two]).rounds == 300
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_parts_sorted_by_label_void_the_merged_certificate(classes):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 4)), rng.integers(classes, size=600)
+
+    def merged(labels, **options):
+        parts = []
+        for first in range(0, 600, 200):
+            parts.append(Pass(classes=range(classes), **options))
+            parts[-1].feed(X[first : first + 200], labels[first : first + 200])
+        assert not any(part.trace().void for part in parts)
+        return merge([part.trace() for part in parts])
+
+    ordered = np.repeat([0, 1, 0], 200)  # each part alone has one label, and shows nothing
+    certificate = certify(merged(ordered), "average")
+    assert "order that independent draws would not show (noticed at the end of part 2)" in certificate.withheld
+    assert certify(merged(ordered, order_alarm=False), "average").withheld is None
+    assert certify(merged(y), "average").withheld is None

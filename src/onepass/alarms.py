@@ -89,6 +89,61 @@ def next_look(t: int) -> int:
     return -(-(t + 1) // step) * step
 
 
+class LabelTransitions(NamedTuple):
+    """Labels of consecutive rows, as far as the order alarm asks: how often each followed each, first and last."""
+
+    pairs: Ints
+    seen: Ints
+    first: int  # −1: no row
+    last: int
+
+    def followed_by(self, later: LabelTransitions) -> LabelTransitions:
+        """Those of these rows and, right after them, the later ones."""
+        if self.first < 0 or later.first < 0:
+            return later if self.first < 0 else self
+        pairs = self.pairs + later.pairs
+        pairs[self.last, later.first] += 1
+        return LabelTransitions(pairs, self.seen + later.seen, self.first, later.last)
+
+
+def label_transitions(order: Order) -> LabelTransitions:
+    """What the order alarm has counted."""
+    if not order.place[0]:
+        return LabelTransitions(order.pairs.copy(), order.seen.copy(), -1, -1)
+    first = int(np.argmax(order.seen - order.pairs.sum(axis=0)))  # followed by none: it stands where no pair ends
+    return LabelTransitions(order.pairs.copy(), order.seen.copy(), first, int(order.place[1]))
+
+
+def order_evidence(labels: LabelTransitions) -> float:
+    """ln of how much better a Markov chain predicts these labels than the best independent draws do.
+
+    Krichevsky-Trofimov's probability of a sequence depends on its pair counts alone, so runs that follow each other
+    need remember no more.
+    """
+    n, classes = int(labels.seen.sum()), labels.seen.size
+    if n == 0:
+        return 0.0
+    half, rows = math.lgamma(0.5), labels.pairs.sum(axis=1)
+    chain = -math.log(classes)
+    for state in np.flatnonzero(rows):
+        chain += sum(math.lgamma(count + 0.5) - half for count in labels.pairs[state].tolist() if count)
+        chain -= math.lgamma(int(rows[state]) + 0.5 * classes) - math.lgamma(0.5 * classes)
+    best = sum(count * math.log(count / n) for count in labels.seen.tolist() if count)
+    return float(chain - best)
+
+
+def joint_order_reason(labels: LabelTransitions, where: str) -> str | None:
+    """Why no certificate may be given for runs whose labels, joined in their order, are these; `where` it was seen."""
+    return _order_words(where) if order_evidence(labels) > math.log(LEVEL) else None
+
+
+def _order_words(where: str) -> str:
+    return (
+        f"the labels come in an order that independent draws would not show (noticed at {where}): "
+        "sorted or clustered data? Shuffle the whole data set first"
+    )
+
+
 def deaf(order: Order) -> bool:
     """Whether only one label has been heard, as at the beginning of sorted data: the alarm cannot ring before two."""
     return bool(np.count_nonzero(order.seen) == 1)
@@ -98,7 +153,4 @@ def order_reason(order: Order) -> str | None:
     """Why no certificate may be given, if the alarm rang."""
     if not order.place[2]:
         return None
-    return (
-        f"the labels come in an order that independent draws would not show (noticed at row {int(order.place[2]):,}): "
-        "sorted or clustered data? Shuffle the whole data set first"
-    )
+    return _order_words(f"row {int(order.place[2]):,}")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from onepass import conversions
-from onepass.alarms import Order, deaf, next_look, order_reason
+from onepass.alarms import Order, deaf, label_transitions, next_look, order_reason
 from onepass.certificates import Certificate, certified_loss, certify
 from onepass.errors import ConversionError, LimitError
 from onepass.feeding import AUTO_ROWS, Feeding
@@ -24,7 +24,7 @@ from onepass.loop import SCALE
 from onepass.models import LinearModel, VotedModel
 from onepass.options import OPTIONS
 from onepass.regret import Regret, regret
-from onepass.repeats import repeat_reason
+from onepass.repeats import repeat_reason, stream_hash
 from onepass.rows import count, onto_ball
 from onepass.shifting import TOTAL, UNUSED, USED, columns_of, weights_of
 from onepass.trace import Survivor, Terms, Trace, combine
@@ -135,7 +135,13 @@ class Pass(Feeding):
         self._lent = True
         tally = Tally._make(array.copy() for array in trace.tally)
         columns = trace.columns.copy() if trace.columns is not None else None
-        return replace(trace, tally=tally, columns=columns)
+        return replace(
+            trace,
+            tally=tally,
+            columns=columns,
+            transitions=label_transitions(self._order) if self.order_alarm else None,
+            streams=stream_hash(self._repeats) if self.repeat_alarm else (),
+        )
 
     def _trace(self) -> Trace:
         """The trace, sharing arrays with the pass: for use before the next row."""

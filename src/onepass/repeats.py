@@ -40,19 +40,20 @@ BASE1, BASE2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95)
 OUT1, OUT2 = (np.uint64(pow(int(base), WINDOW, 1 << 64)) for base in (BASE1, BASE2))  # weight of a row that leaves
 ROW_BITS = np.uint64(40)
 AHEAD = np.uint64(16)  # rows ahead of the one at hand that are asked for
-ROWS, HASH1, HASH2, ANCHOR, MASK, KEPT, AGAIN, BEFORE = range(8)
+ROWS, HASH1, HASH2, ANCHOR, MASK, KEPT, AGAIN, BEFORE, STREAM = range(9)
 
 
 class Repeats(NamedTuple):
     """State of the repeat alarm."""
 
     ring: Words  # (RING, 3): fingerprint of a row, and both hashes of the window that it ends
-    place: Words  # rows so far; hashes of the window; row of the anchor; mask; anchors kept; the repeat, its original
+    place: Words  # rows so far; hashes of the window; row of the anchor; mask; anchors kept; the repeat, its original;
+    # a hash of all rows
     table: Words  # (places, 2): an anchor's first hash; 24 bits of its second and 40 of its row's number
 
 
 def no_repeats() -> Repeats:
-    return Repeats(np.zeros((RING, 3), np.uint64), np.zeros(8, np.uint64), np.zeros((FEWEST, 2), np.uint64))
+    return Repeats(np.zeros((RING, 3), np.uint64), np.zeros(9, np.uint64), np.zeros((FEWEST, 2), np.uint64))
 
 
 def recognise(repeats: Repeats, rows: AnyRows, y: Ints) -> Repeats:
@@ -78,6 +79,11 @@ def _with_room(repeats: Repeats) -> Repeats:
     table = np.zeros((size, 2), np.uint64)
     repeats.place[KEPT] = _move(repeats.table, table, repeats.place[MASK])
     return repeats._replace(table=table)
+
+
+def stream_hash(repeats: Repeats) -> tuple[int, ...]:
+    """A hash of all rows with their labels, in their order; none before the first. (After an alarm it stands still.)"""
+    return (int(repeats.place[STREAM]),) if repeats.place[ROWS] else ()
 
 
 def repeat_reason(repeats: Repeats) -> str | None:
@@ -172,7 +178,7 @@ def _hear(repeats, rows, y, prints, start):  # type: ignore[no-untyped-def]
         _prints(rows, y, prints)
     ring, place, table = repeats.ring, repeats.place, repeats.table
     one, last, window = np.uint64(1), np.uint64(RING - 1), np.uint64(WINDOW)
-    t, h1, h2, anchor = place[ROWS], place[HASH1], place[HASH2], place[ANCHOR]
+    t, h1, h2, anchor, stream = place[ROWS], place[HASH1], place[HASH2], place[ANCHOR], place[STREAM]
     i, end = np.uint64(start), np.uint64(prints.size)
     while i < end and np.uint64(2) * place[KEPT] < np.uint64(table.shape[0]):
         f = prints[i]
@@ -181,6 +187,7 @@ def _hear(repeats, rows, y, prints, start):  # type: ignore[no-untyped-def]
         gone = ring[(t - window) & last, 0]  # 0 while there are fewer rows
         h1 = h1 * BASE1 + f - gone * OUT1
         h2 = h2 * BASE2 + f - gone * OUT2
+        stream = stream * BASE1 + f
         here = t & last
         ring[here, 0], ring[here, 1], ring[here, 2] = f, _mixed(h1) | one, h2
         if t < np.uint64(WINDOW + STRETCH - 1):
@@ -198,7 +205,7 @@ def _hear(repeats, rows, y, prints, start):  # type: ignore[no-untyped-def]
             _keep(ring, place, table, anchor)
             if place[AGAIN] != np.uint64(0):
                 i = end
-    place[ROWS], place[HASH1], place[HASH2], place[ANCHOR] = t, h1, h2, anchor
+    place[ROWS], place[HASH1], place[HASH2], place[ANCHOR], place[STREAM] = t, h1, h2, anchor, stream
     return i
 
 

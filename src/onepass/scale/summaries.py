@@ -7,30 +7,20 @@ not depend on who finished first. A chunk that comes twice is refused, one that 
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from onepass.alarms import LEVEL, Order
+from onepass.alarms import LabelTransitions, Order, joint_order_reason, label_transitions
 from onepass.errors import ScaleError
-from onepass.rows import Array, Ints
+from onepass.rows import Array
 from onepass.trace import Counted, Survivor, Terms, Trace
 from onepass.trace.grid import floor_index
 from onepass.trace.tally import BETS, Tally, charge, empty_tally
 
 T = TypeVar("T")
 FAN = 8  # vectors added by one task of the tree
-
-
-class Sequel(NamedTuple):
-    """Labels of consecutive rows, as far as the order alarm asks: how often each followed each, first and last."""
-
-    pairs: Ints
-    seen: Ints
-    first: int  # −1: no row
-    last: int
 
 
 class Summary(NamedTuple):
@@ -49,7 +39,7 @@ class Summary(NamedTuple):
     tally: Tally  # up to the last bin in use; the hypothesis still in use has entered it, without a loss
     opening: Survivor  # the first hypothesis, for H_0's extra round
     longest: Survivor
-    labels: Sequel
+    labels: LabelTransitions
     skipped: int = 0
     void: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
@@ -84,19 +74,11 @@ def summarise(trace: Trace, chunk: int, order: Order, **told: object) -> Summary
         tally=tally._replace(logs=logs, product=np.ones((1, BETS.size))),
         opening=trace.first,
         longest=trace.longest._replace(part=chunk),
-        labels=sequel(order),
+        labels=label_transitions(order),
         void=trace.void,
         assumed=trace.assumed,
         **told,  # type: ignore[arg-type]
     )
-
-
-def sequel(order: Order) -> Sequel:
-    """What the order alarm of one chunk has counted."""
-    if not order.place[0]:
-        return Sequel(order.pairs.copy(), order.seen.copy(), -1, -1)
-    first = int(np.argmax(order.seen - order.pairs.sum(axis=0)))  # followed by none: it stands where no pair ends
-    return Sequel(order.pairs.copy(), order.seen.copy(), first, int(order.place[1]))
 
 
 def merge(left: Summary, right: Summary) -> Summary:
@@ -117,7 +99,7 @@ def merge(left: Summary, right: Summary) -> Summary:
         tally=added(left.tally, right.tally),
         opening=left.opening if left.rounds else right.opening,
         longest=right.longest if longer else left.longest,
-        labels=_followed(left.labels, right.labels),
+        labels=left.labels.followed_by(right.labels),
         skipped=left.skipped + right.skipped,
         void=tuple(dict.fromkeys(left.void + right.void)),
         assumed=tuple(dict.fromkeys(left.assumed + right.assumed)),
@@ -160,40 +142,10 @@ def added(left: Tally, right: Tally) -> Tally:
     return sums._replace(product=np.ones((1, BETS.size)))
 
 
-def _followed(left: Sequel, right: Sequel) -> Sequel:
-    if left.first < 0 or right.first < 0:
-        return right if left.first < 0 else left
-    pairs = left.pairs + right.pairs
-    pairs[left.last, right.first] += 1
-    return Sequel(pairs, left.seen + right.seen, left.first, right.last)
-
-
-def order_evidence(labels: Sequel) -> float:
-    """ln of how much better a Markov chain predicts these labels than the best independent draws do: see alarms.
-
-    Krichevsky-Trofimov's probability of a sequence depends on its pair counts alone, so chunks need send no more.
-    """
-    n, classes = int(labels.seen.sum()), labels.seen.size
-    if n == 0:
-        return 0.0
-    half, rows = math.lgamma(0.5), labels.pairs.sum(axis=1)
-    chain = -math.log(classes)
-    for state in np.flatnonzero(rows):
-        chain += sum(math.lgamma(count + 0.5) - half for count in labels.pairs[state].tolist() if count)
-        chain -= math.lgamma(int(rows[state]) + 0.5 * classes) - math.lgamma(0.5 * classes)
-    best = sum(count * math.log(count / n) for count in labels.seen.tolist() if count)
-    return float(chain - best)
-
-
-def out_of_order(labels: Sequel) -> bool:
-    """Whether these labels come in an order that independent draws would not show."""
-    return bool(order_evidence(labels) > math.log(LEVEL))
-
-
 class Prefix:
     """The longest complete prefix of the chunks, summaries merged in a binary tree that only their numbers decide."""
 
-    def __init__(self, first: int, count: int, before: Sequel | None = None) -> None:
+    def __init__(self, first: int, count: int, before: LabelTransitions | None = None) -> None:
         self.first, self.count, self.done = first, count, 0
         self.alarm: str | None = None
         self._waiting: dict[int, Summary] = {}
@@ -213,19 +165,16 @@ class Prefix:
 
     def _append(self, summary: Summary) -> None:
         self.done += 1
-        self._labels = summary.labels if self._labels is None else _followed(self._labels, summary.labels)
-        if self.alarm is None and out_of_order(self._labels):
-            self.alarm = (
-                "the labels come in an order that independent draws would not show (noticed at the end of chunk "
-                f"{summary.last_chunk}): sorted or clustered data? Shuffle the whole data set first"
-            )
+        self._labels = summary.labels if self._labels is None else self._labels.followed_by(summary.labels)
+        if self.alarm is None:
+            self.alarm = joint_order_reason(self._labels, f"the end of chunk {summary.last_chunk}")
         size = 1
         while self._levels and self._levels[-1][0] == size:
             summary, size = merge(self._levels.pop()[1], summary), 2 * size
         self._levels.append((size, summary))
 
     @property
-    def labels(self) -> Sequel | None:
+    def labels(self) -> LabelTransitions | None:
         """Of all rows up to the prefix's end."""
         return self._labels
 

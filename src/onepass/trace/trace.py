@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onepass.alarms import LabelTransitions, joint_order_reason
 from onepass.errors import ConversionError
 from onepass.learners import Learner, Setting
 from onepass.rows import Floats, Ints
@@ -95,6 +96,8 @@ class Trace:
     elapsed: int = 0  # rounds before the first, which a falling learning rate has seen
     fineness: int = 3  # significant bits of the cutoffs that may be chosen, where no columns tell
     counted: Counted | None = None  # the rounds that a cutoff counts, where it was chosen wave by wave
+    transitions: LabelTransitions | None = None  # of the labels in the order fed, where the order alarm was on
+    streams: tuple[int, ...] = ()  # a hash of the rows fed, for each part merged, where the repeat alarm was on
 
     @property
     def compacted(self) -> bool:
@@ -223,6 +226,8 @@ def merge(traces: Sequence[Trace]) -> Trace:
     a round more. A part may start at an `origin` made from parts before it: that, too, depends on earlier rows only.
 
     The traces must have equal terms; what comes out is compacted. Frozen candidates belong to one run and are left out.
+    Rows that were fed to two of the runs are refused, and labels whose order over all parts no independent draws would
+    show void the certificate, as they do in one run.
     """
     if not traces:
         raise ValueError("traces: at least one expected")
@@ -234,6 +239,7 @@ def merge(traces: Sequence[Trace]) -> Trace:
         raise ValueError("traces: they must come from passes with the same terms")
     if len({trace.terms.labels for trace in traces}) > 1:
         raise ValueError("traces: their passes met other labels, or in another order; declare `classes` in all of them")
+    _refuse_the_same_rows(traces)
     parts = [trace.compact() for trace in traces]
     tallies = [_closed(part) for part in parts]
     width = max(len(part.last) for part in parts)
@@ -256,11 +262,41 @@ def merge(traces: Sequence[Trace]) -> Trace:
         first=parts[0].first,
         log=None,
         columns=columns,
-        void=tuple(dict.fromkeys(reason for part in parts for reason in part.void)),
+        void=tuple(dict.fromkeys((*(reason for part in parts for reason in part.void), *_joint_order(parts)))),
         assumed=tuple(dict.fromkeys(text for part in parts for text in part.assumed)),
         pocket=pocket._replace(part=where),
         origin=parts[0].origin,
+        transitions=_joined(parts),
+        streams=tuple(key for part in parts for key in part.streams),
     )
+
+
+def _refuse_the_same_rows(traces: Sequence[Trace]) -> None:
+    """Parts of one stream share no rows: nobody may be counted twice."""
+    first: dict[int, int] = {}  # a hash of rows (or which object it is, where rows were not watched) → its part
+    for p, trace in enumerate(traces):
+        for key in trace.streams or (id(trace),):
+            if key in first:
+                raise ValueError(
+                    f"traces: part {p} comes from the same rows as part {first[key]}, which would count them twice; "
+                    "merge traces of different parts of a stream"
+                )
+            first[key] = p
+
+
+def _joined(parts: Sequence[Trace]) -> LabelTransitions | None:
+    """The labels of all parts, one after another; None if the order alarm was off in one of them."""
+    known = [part.transitions for part in parts if part.transitions is not None]
+    return reduce(LabelTransitions.followed_by, known) if len(known) == len(parts) else None
+
+
+def _joint_order(parts: Sequence[Trace]) -> tuple[str, ...]:
+    """Why the order of the labels, over the parts, voids a certificate, if no part alone was noticed."""
+    labels = _joined(parts)
+    reason = None
+    if labels is not None and not any(part.void for part in parts):
+        reason = joint_order_reason(labels, f"the end of part {len(parts) - 1}")
+    return () if reason is None else (reason,)
 
 
 def _closed(trace: Trace) -> Tally:
