@@ -12,10 +12,12 @@ import pytest
 import scipy.sparse
 
 import onepass.intake
+from onepass import conversions
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
 from onepass.feeding import AUTO_ROWS
 from onepass.passes import Pass
 from onepass.rows import Dense, Rows, dots, scan
+from onepass.trace import combine
 from strategies import csr, cuts, dyadic
 from test_learners import same_state
 
@@ -531,3 +533,29 @@ def test_a_model_wants_all_the_columns_of_dense_rows():
     run.feed(X, Y)
     with pytest.raises(DataError, match="X: 2 features, but the model was trained on 5"):
         run.model().predict(X[:3, :2])
+
+
+def test_a_certificate_is_deployed_as_it_was_given_or_refused():
+    X, y = dyadic(1, 400, 5, noise=0.2)
+    run = Pass("margin", classes=[-1, 1], radius=4.0, penalised="average")
+    run.feed(X[:300], y[:300])
+    for conversion in ("cutoff", "penalised"):
+        for asked in ({"delta": 1e-9}, {"bound": "dekel2008"}, {"loss": "zero_one"}):
+            certificate = run.certificate(conversion, **asked)
+            model = run.model(certificate)
+            assert model.about["certificate"] == certificate.as_dict()
+            np.testing.assert_array_equal(model.weights, run.model(conversion, **asked).weights)
+            if conversion == "cutoff":
+                weights = combine(run.trace(), conversions.cutoff(run.trace(), certificate.k))
+            else:
+                frozen = run.trace().frozen["penalised"]
+                weights = frozen.weights[frozen.number.tolist().index(certificate.k)]
+            np.testing.assert_array_equal(model.weights, weights)
+    other = Pass("margin", classes=[-1, 1], radius=4.0)
+    other.feed(-X[:300], y[:300])
+    with pytest.raises(ConversionError, match="not from this pass"):
+        other.model(run.certificate(delta=0.3))
+    certificate = run.certificate()
+    run.feed(X[300:], y[300:])
+    with pytest.raises(ConversionError, match="after 300 rounds, and the pass has learned 400"):
+        run.model(certificate)

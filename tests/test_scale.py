@@ -394,3 +394,21 @@ def test_versions_that_differ_are_refused_with_a_table():
     with pytest.raises(ScaleError, match="versions differ") as told:
         refuse_differences({"client": same, "a": same, "b": same | {"numpy": "2.0"}, "c": same | {"numpy": "2.0"}})
     assert str(told.value).splitlines()[1:] == ["        numpy", "client  2.1", "b       2.0"]
+
+
+def test_whatever_is_asked_of_a_merged_run_speaks_of_its_one_model():
+    X, y = dyadic(4, 800, 4, noise=0.2)
+    for waves in (1, 2):
+        run = learn(
+            cut([(X[at : at + 200], y[at : at + 200]) for at in range(0, 800, 200)]), waves=waves, classes=[-1, 1]
+        )
+        own = run.certificate()
+        for asked in ({"delta": 1e-12}, {"delta": 0.9}, {"bound": "dekel2008"}):
+            certificate = run.certificate(**asked)
+            assert (certificate.k, certificate.counted) == (own.k, own.counted)
+            np.testing.assert_array_equal(run.model(certificate).weights, run.model().weights)
+            assert run.model(certificate).about["certificate"] == certificate.as_dict()
+        with pytest.raises(ConversionError, match="the workers sent the vectors of cutoff"):
+            run.certificate("average")
+        with pytest.raises(ConversionError, match="not from this run"):
+            run.model(learn(cut([(X[:200], y[:200])]), classes=[-1, 1]).certificate())

@@ -264,3 +264,31 @@ def test_the_best_comparator_is_best_and_its_gap_is_true():
         u = rng.normal(size=(3, 3))
         u /= np.linalg.norm(u) / rng.random()
         assert several.regret(X, labels, comparator=u).comparator_loss >= best.comparator_loss - best.gap
+
+
+# --- one choice, one model --------------------------------------------------------------------------------------------
+
+
+def test_a_certificate_speaks_of_the_model_that_is_deployed_with_it():
+    """A tenth of the rows is x = 10, y = −1, the others are x = ±0.1 = y/10: what is best in hinge loss is not best in
+    0-1 loss, so another loss asks for another candidate. The 0-1 risk of w is known."""
+    rng = np.random.default_rng(7)
+    false, apart, runs = 0, 0, 200
+    for _ in range(runs):
+        odd = rng.random(120) < 0.1
+        y = np.where(odd, -1, rng.choice([-1, 1], size=120))
+        x = np.where(odd, 10.0, y / 10.0)[:, None]
+        run = Pass(
+            "margin", classes=[-1, 1], radius=10.0, fit_intercept=False, conversion="penalised", penalised="average"
+        )
+        run.feed(x, y)
+        certificate = run.certificate(loss="zero_one")
+        w = float(run.model(certificate).weights[1, 0])
+        assert w == float(run.model(loss="zero_one").weights[1, 0])
+        risk = 0.1 if w > 0 else 0.9 if w < 0 else 1.0
+        false += certificate.informative and risk > certificate.risk
+        other = float(run.model().weights[1, 0]) != w
+        apart += other
+        assert ("this model" in str(certificate)) == (certificate.informative and not other)
+    assert false <= binom.ppf(0.999, runs, DELTA)
+    assert apart > runs // 20  # or this would show nothing

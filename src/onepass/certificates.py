@@ -8,7 +8,7 @@ average risk of the hypotheses used in those rounds, which for a convex loss bou
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,8 @@ class Certificate:
     """A bound on the risk, what it speaks of, and what it assumes. `str()` is one sentence.
 
     `covers` is "model" (the risk of the model itself) or "members" (the average risk of the ensemble's members);
-    `withheld` is None, or the reason why there is no certificate (then `risk` is NaN).
+    `withheld` is None, or the reason why there is no certificate (then `risk` is NaN). `conversion` and `k` say which
+    model that is: the choice was made for this δ, bound and loss, and `Pass.model(certificate)` deploys it.
     """
 
     risk: float
@@ -46,6 +47,7 @@ class Certificate:
     assumptions: tuple[str, ...]
     compacted: bool = False
     withheld: str | None = None
+    deployed: bool = True  # whether it speaks of the model that the pass gives unasked, or of one that goes with it
 
     @property
     def informative(self) -> bool:
@@ -55,6 +57,7 @@ class Certificate:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: NaN becomes None."""
         plain = asdict(self)
+        del plain["deployed"]  # written down, a certificate stands beside its own model
         plain["assumptions"] = list(self.assumptions)
         return {key: None if isinstance(v, float) and math.isnan(v) else v for key, v in plain.items()}
 
@@ -67,9 +70,10 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Certificate:
-        """What `as_dict` made, made a certificate again."""
-        lost = {name: math.nan for name in ("risk", "empirical") if plain[name] is None}
-        return cls(**{**plain, **lost, "assumptions": tuple(plain["assumptions"])})
+        """What `as_dict` made, perhaps with more beside it, made a certificate again."""
+        known = {field.name: plain[field.name] for field in fields(cls) if field.name != "deployed"}
+        lost = {name: math.nan for name in ("risk", "empirical") if known[name] is None}
+        return cls(**{**known, **lost, "assumptions": tuple(known["assumptions"])})
 
     def __str__(self) -> str:
         if self.withheld is not None:
@@ -81,7 +85,8 @@ class Certificate:
                 f"Not yet informative: with probability {confidence} the {_WORDS[self.loss]} is at most its own bound "
                 f"{self.loss_bound:.4g} ({rule})."
             )
-        subject = {"model": "this model", "members": "the ensemble's members, on average,"}[self.covers]
+        model = "this model" if self.deployed else "the model that `model(certificate)` gives"
+        subject = {"model": model, "members": "the ensemble's members, on average,"}[self.covers]
         at_most = f"is at most {round_up(self.risk)} ({rule})."
         says = f"With probability {confidence} the {_WORDS[self.loss]} of {subject} {at_most}"
         if self.covers == "members":

@@ -181,9 +181,9 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._kept[what] = make()
         return self._kept[what]
 
-    def convert(self, conversion: str, how: str = "combine") -> LinearModel | VotedModel:
-        """Another model from the same pass, without training."""
-        return self._at_this_round((conversion, how), lambda: self._pass.model(conversion, how=how))  # type: ignore[no-any-return]
+    def convert(self, choice: str | Certificate, how: str = "combine") -> LinearModel | VotedModel:
+        """Another model from the same pass, without training: that of a conversion, or of one of its certificates."""
+        return self._at_this_round((choice, how), lambda: self._pass.model(choice, how=how))  # type: ignore[no-any-return]
 
     @property
     def certificate_(self) -> Certificate:
@@ -281,8 +281,8 @@ class _Saved:
     def certificate(self) -> Certificate:
         return Certificate.from_dict(self._model.about["certificate"])
 
-    def model(self, conversion: str, how: str = "combine") -> LinearModel:
-        if (conversion, how) != (self.conversion, "combine"):
+    def model(self, choice: str | Certificate, how: str = "combine") -> LinearModel:
+        if how != "combine" or choice not in (self.conversion, self.certificate()):
             raise ConversionError("a loaded model holds no other hypotheses: convert before saving")
         return self._model
 

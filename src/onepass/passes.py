@@ -194,18 +194,23 @@ class Pass(Feeding):
         bound: str | None = None,
         loss: str | None = None,
     ) -> Certificate:
-        """The certificate of a conversion, as declared unless told otherwise. Valid at every round at once."""
-        return self._certificate(self._trace(), conversion, delta, bound, loss)
+        """The certificate of a conversion, as declared unless told otherwise. Valid at every round at once.
+
+        It carries the choice (a cutoff, a candidate) that is best for these arguments: `model(certificate)`, or `model`
+        with the same arguments, deploys just that. Where it is not the choice of `model()`, the certificate says so.
+        """
+        return self._certificate(conversion, delta, bound, loss)
 
     def _certificate(
         self,
-        trace: Trace,
-        conversion: str | None,
+        conversion: str | None = None,
         delta: float | None = None,
         bound: str | None = None,
         loss: str | None = None,
     ) -> Certificate:
         """The certificate of the trace as it is now, made once for each question."""
+        trace = self._trace()
+        declared = (self.conversion, self.delta, self.bound, self.loss)
         asked = (
             conversion or self.conversion,
             self.delta if delta is None else delta,
@@ -213,26 +218,65 @@ class Pass(Feeding):
             loss or self.loss,
         )
         if asked not in self._answers:
-            self._answers[asked] = certify(trace, asked[0], delta=asked[1], bound=asked[2], loss=asked[3])
-        found: Certificate = self._answers[asked]
-        return found
+            found = certify(trace, asked[0], delta=asked[1], bound=asked[2], loss=asked[3])
+            if asked != declared:
+                own = self._certificate()
+                found = replace(found, deployed=(found.conversion, found.k) == (own.conversion, own.k))
+            self._answers[asked] = found
+        known: Certificate = self._answers[asked]
+        return known
 
-    def model(self, conversion: str | None = None, *, how: str = "combine") -> LinearModel | VotedModel:
-        """The model of a conversion: its weighted average (`combine`) or its members' weighted majority (`vote`)."""
+    def model(
+        self,
+        choice: str | Certificate | None = None,
+        *,
+        delta: float | None = None,
+        bound: str | None = None,
+        loss: str | None = None,
+        how: str = "combine",
+    ) -> LinearModel | VotedModel:
+        """The model of a conversion: its weighted average (`combine`) or its members' weighted majority (`vote`).
+
+        `choice` is a conversion, with the other arguments of `certificate`, or a certificate that this pass has given
+        since its last row: then the model is the one that it speaks of.
+        """
         if how not in ("combine", "vote"):
             raise ValueError(f"how: 'combine' or 'vote' expected, got {how!r}")
-        trace = self._trace()
-        if not trace.rounds:
-            if self.radius == "auto" and self.rows:
-                raise ConversionError(
-                    f"radius='auto' measures the first {AUTO_ROWS} rows and learns from the others, but there were "
-                    f"only {self.rows}: give radius a number"
-                )
-            raise ConversionError("no row has been learned yet")
+        self._must_have_learned()
         if self.notes and not self._warned:
             self._warned = True
             warnings.warn(self.notes[0], UserWarning, stacklevel=2)
-        certificate = self._certificate(trace, conversion)
+        if isinstance(choice, Certificate):
+            certificate = self._as_given(choice)
+        else:
+            certificate = self._certificate(choice, delta, bound, loss)
+        return self._deploy(replace(certificate, deployed=True), how)
+
+    def _must_have_learned(self) -> None:
+        if self.rounds:
+            return
+        if self.radius == "auto" and self.rows:
+            raise ConversionError(
+                f"radius='auto' measures the first {AUTO_ROWS} rows and learns from the others, but there were "
+                f"only {self.rows}: give radius a number"
+            )
+        raise ConversionError("no row has been learned yet")
+
+    def _as_given(self, certificate: Certificate) -> Certificate:
+        """The certificate as this pass gives it now: the same choice, or it is refused."""
+        if certificate.rounds != self.rounds:
+            raise ConversionError(
+                f"this certificate was given after {certificate.rounds:,} rounds, and the pass has learned "
+                f"{self.rounds:,}: ask for a new one"
+            )
+        now = self._certificate(certificate.conversion, certificate.delta, certificate.bound, certificate.loss)
+        if (now.k, now.counted) != (certificate.k, certificate.counted):
+            raise ConversionError("this certificate is not from this pass: ask the pass itself for one")
+        return now
+
+    def _deploy(self, certificate: Certificate, how: str) -> LinearModel | VotedModel:
+        """The model that a certificate of the trace as it is now speaks of."""
+        trace = self._trace()
         flip = -1.0 if self.classes != self._labels.classes else 1.0
         value = certificate.k or 0
         if certificate.conversion in trace.frozen:

@@ -56,7 +56,7 @@ def command(
     names = [name for name in learner.CONVERSIONS if name != "validation" or validation_fraction]
     found = [_line(run, name, learning["delta"] / len(names)) for name in names]
     if tests:
-        _test(run, found, tests, reading)
+        _test(run, found, learning["delta"] / len(names), tests, reading)
     result: dict[str, Any] = {
         "command": "compare",
         "rows": run.rows,
@@ -66,7 +66,7 @@ def command(
     result["conversions"] = found
     if shown:
         result |= _more(run, feeding, found) | {"report": report}
-        best = result["certificate"]["conversion"]
+        best = run.certificate(result["certificate"]["conversion"], delta=learning["delta"] / len(names))
         details = pages.of_pass(run, stream, reading, learning | more, best)
         result["details"] = details | {"conversions": found}
         pages.write(result, report)
@@ -96,10 +96,10 @@ def _line(run: Any, conversion: str, delta: float) -> dict[str, Any]:
     return {"conversion": conversion, "informative": certificate.informative, **certificate.as_dict()}
 
 
-def _test(run: Any, found: list[dict[str, Any]], tests: tuple[str, ...], reading: dict[str, Any]) -> None:
-    """Add the test error of every conversion, and its hinge loss where that was certified."""
+def _test(run: Any, found: list[dict[str, Any]], delta: float, tests: tuple[str, ...], reading: dict[str, Any]) -> None:
+    """Add the test error of every model that was certified, and its hinge loss where that was certified."""
     lines = [line for line in found if "refused" not in line]
-    models = [run.model(line["conversion"]) for line in lines]
+    models = [run.model(line["conversion"], delta=delta) for line in lines]
     wrong, hinge, rows = np.zeros(len(models)), np.zeros(len(models)), 0
     with reader.opened(tests, reading) as stream:
         for chunk in stream:

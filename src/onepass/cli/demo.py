@@ -108,7 +108,8 @@ def _record(documents: int, history: Any, wire: list[dict[str, Any]], hand: list
     lines = [{"data": "newswire", **line} for line in wire] + [{"data": "digits", **line} for line in hand]
     run, best = history.run, next(line for line in wire if line["conversion"] == "penalised")
     found = details.of_pass(history.run, history.finish()) | {"conversions": lines}
-    found["weights"] = details.heaviest(run.model().weights, run.classes, "feature {}".format)
+    headline = run.certificate("penalised", delta=best["delta"])
+    found["weights"] = details.heaviest(run.model(headline).weights, run.classes, "feature {}".format)
     return {
         "command": "demo",
         "title": f"Newswire: {documents:,} documents, {PAIR[0]} or {PAIR[1]}",
@@ -144,7 +145,7 @@ def lines(name: str, run: Any, delta: float, fresh: tuple[Any, Any]) -> list[dic
     found, judged = [], None
     for conversion in CONVERSIONS:
         certificate = run.certificate(conversion, delta=delta)
-        model = run.model(conversion)
+        model = run.model(certificate)
         wrong = float((model.predict(fresh[0]) != fresh[1]).mean())
         if certificate.covers == "members":
             if judged is None:  # every hypothesis on its own: the dearest number here

@@ -11,6 +11,7 @@ from onepass import __version__
 from onepass.cli import terminal
 
 if TYPE_CHECKING:
+    from onepass.certificates import Certificate
     from onepass.history import History
     from onepass.io import Stream
     from onepass.passes import Pass
@@ -114,9 +115,9 @@ def of_pass(
     stream: Stream,
     reading: dict[str, Any],
     options: dict[str, Any],
-    conversion: str | None = None,
+    certificate: Certificate | None = None,
 ) -> dict[str, Any]:
-    """All that a page shows of a pass over files; the weights are those of `conversion`."""
+    """All that a page shows of a pass over files; the weights are those of the model that `certificate` speaks of."""
     from onepass.cli import reading as reader
     from onepass.report import details
 
@@ -124,6 +125,6 @@ def of_pass(
     found = details.of_pass(run, history.finish())
     if run.rounds:
         names = reader.remember(reading, stream)
-        weights: Any = run.model(conversion)
+        weights: Any = run.model(certificate)
         found["weights"] = details.heaviest(weights.weights, run.classes, details.feature_names(names))
     return found | made(data=identity(*stream.paths), options=options | reader.said(reading), notes=list(stream.notes))

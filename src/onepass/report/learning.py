@@ -18,7 +18,7 @@ MEASURES = {"true": "true", "test_error": "test error", "test_hinge": "test hing
 def page(record: dict[str, Any]) -> Page:
     """The page of what `train`, `compare` or `demo` found."""
     details = record.get("details", {})
-    certificate = _certificate(record["certificate"])
+    certificate = Certificate.from_dict(record["certificate"])
     sections = [_certified(record, certificate, details)]
     if "history" not in details:
         sections.append(Section("Curves", [Text(_NO_CURVES)]))
@@ -37,10 +37,6 @@ def page(record: dict[str, Any]) -> Page:
             f" All {several} certificates below hold together with probability {100 * (1 - record['delta']):g} %."
         )
     return Page(record["command"], _title(record, details), number, meaning, _facts(record), sections)
-
-
-def _certificate(plain: dict[str, Any]) -> Certificate:
-    return Certificate.from_dict({name: plain[name] for name in Certificate.__dataclass_fields__})
 
 
 _WORDS = (
@@ -182,7 +178,7 @@ def _conversion_table(lines: Sequence[dict[str, Any]], name: str, command: str, 
         if "refused" in line:
             rows.append([*before, line["conversion"], "refused", line["refused"], "", "", *after])
             continue
-        found = _certificate(line)
+        found = Certificate.from_dict(line)
         risk = "withheld" if found.withheld else round_up(found.risk) if found.informative else "nothing yet"
         of = f"{'0-1' if found.loss == 'zero_one' else found.loss}, {found.covers}"
         chosen = "–" if found.k is None else _chosen(found)

@@ -271,7 +271,7 @@ class _Run:
         trace = as_trace(summary)
         if len(self.inputs.chunks) > 1:
             trace = replace(trace, pocket=summary.longest)
-        if self.chosen.conversion != "cutoff" or self.waves == 1:
+        if self.chosen.conversion != "cutoff":
             return trace, 0
         starts = [replace(trace, counted=together(settled[wave:], self.waves)) for wave in range(len(settled))]
         risks = [self._certify(replace(one, void=())).risk for one in starts]

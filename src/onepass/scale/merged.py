@@ -66,32 +66,50 @@ class Merged:
         bound: str | None = None,
         loss: str | None = None,
     ) -> Certificate:
-        """The certificate, as declared unless told otherwise. It covers the rounds of all chunks."""
+        """The certificate of the one model that there is, as declared unless told otherwise, over all chunks' rounds.
+
+        Another δ, bound or loss changes what is claimed, not the model: the cutoff stays the one that was chosen.
+        """
         given = {"delta": delta, "bound": bound, "loss": loss}
         asked = self._asked | {name: value for name, value in given.items() if value is not None}
-        self._offered(conversion or self.conversion)
-        return certify(self._trace, conversion or self.conversion, **asked)  # type: ignore[arg-type]
+        self._must_be_own(conversion)
+        return certify(self._trace, self.conversion, **asked)  # type: ignore[arg-type]
 
-    def model(self, conversion: str | None = None, *, how: str = "combine") -> LinearModel:
-        """The model of the conversion that was asked for before the first row."""
+    def model(
+        self,
+        choice: str | Certificate | None = None,
+        *,
+        delta: float | None = None,
+        bound: str | None = None,
+        loss: str | None = None,
+        how: str = "combine",
+    ) -> LinearModel:
+        """The model of the conversion that was asked for before the first row; the arguments are `Pass.model`'s."""
         if how != "combine":
             raise ConversionError("vote: the hypotheses were left on the workers; use how='combine'")
-        self._offered(conversion or self.conversion)
+        if not self.rounds:
+            raise ConversionError("no row has been learned yet")
+        if isinstance(choice, Certificate):
+            given, choice = choice, choice.conversion
+            delta, bound, loss = given.delta, given.bound, given.loss
+        else:
+            given = None
+        certificate = self.certificate(choice, delta=delta, bound=bound, loss=loss)
+        if given is not None and (given.rounds, given.k) != (certificate.rounds, certificate.k):
+            raise ConversionError("this certificate is not from this run: ask the run itself for one")
+        return LinearModel(self._weights, self.classes, self._trace.terms.bias, self._radius, self._about(certificate))
+
+    def _must_be_own(self, conversion: str | None) -> None:
+        from onepass.scale.tasks import refuse
+
         if conversion not in (None, self.conversion):
+            refuse(conversion, "grid", {})
             raise ConversionError(
                 f"{conversion}: the workers sent the vectors of {self.conversion}; run again with "
                 f"conversion={conversion!r}"
             )
-        if not self.rounds:
-            raise ConversionError("no row has been learned yet")
-        return LinearModel(self._weights, self.classes, self._trace.terms.bias, self._radius, self._about())
 
-    def _offered(self, conversion: str) -> None:
-        from onepass.scale.tasks import refuse
-
-        refuse(conversion, "grid", {})
-
-    def _about(self) -> dict[str, Any]:
+    def _about(self, certificate: Certificate) -> dict[str, Any]:
         told = {"rows": self.rows, "rounds": self.rounds, "updates": self._trace.updates, "mistakes": self.mistakes}
         scale = {"chunks": self.outcome.chunks, "waves": self.outcome.waves}
         return {
@@ -99,7 +117,7 @@ class Merged:
             "options": self._options,
             **told,
             "scale": scale,
-            "certificate": self.certificate().as_dict(),
+            "certificate": certificate.as_dict(),
         }
 
     def trace(self) -> Trace:
