@@ -1,11 +1,16 @@
 """Files that are whole or not there, wherever the name leads."""
 
+import errno
 import os
+import signal
+import subprocess
+import sys
 import threading
-from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
+from onepass.errors import OutputTakenError
 from onepass.files import replacing, sweep
 
 
@@ -54,9 +59,70 @@ def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
         assert (tmp_path / name).read_bytes() == b"whole"
 
 
+def parts(folder):
+    return [name for name in os.listdir(folder) if name.endswith(".part")]
+
+
 def test_each_sweeps_up_its_own_remains_alone(tmp_path):
     ours, theirs = (tmp_path / ("x" * length) for length in (240, 241))
-    with replacing(theirs) as kept, suppress(FileNotFoundError), replacing(ours) as lost:
-        assert len(os.listdir(tmp_path)) == 2
-        sweep(ours)
-        assert [os.fstat(file.fileno()).st_nlink for file in (lost, kept)] == [0, 1]
+    for path in (ours, theirs):
+        _killed_while_writing(path)
+    assert len(parts(tmp_path)) == 2
+    sweep(ours)
+    assert len(parts(tmp_path)) == 1
+    write(theirs, b"whole")
+    assert os.listdir(tmp_path) == [theirs.name]
+
+
+def _killed_while_writing(path):
+    code = (
+        "import os, signal, sys; from onepass.files import replacing\n"
+        "with replacing(sys.argv[1]): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], timeout=60)
+    assert done.returncode == -signal.SIGKILL
+
+
+def test_what_another_is_writing_is_no_leftover(tmp_path):
+    with replacing(tmp_path / "file") as theirs:
+        sweep(tmp_path / "file")
+        write(tmp_path / "file", b"first")
+        theirs.write(b"second")
+    assert (tmp_path / "file").read_bytes() == b"second"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_two_that_may_not_overwrite_both_keep_what_they_made(tmp_path, monkeypatch, links):
+    def refuse(*_):
+        raise PermissionError(errno.EPERM, "no hard links on this file system")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+    target = tmp_path / "labels.csv"
+    for content, kept in ((b"second", "labels.1.csv"), (b"third", "labels.2.csv")):
+        with pytest.raises(OutputTakenError) as told:
+            _overtaken(target, content)
+        assert (told.value.path, told.value.kept) == (str(target), str(tmp_path / kept))
+        assert f"kept in {tmp_path / kept}" in str(told.value)
+        assert (tmp_path / kept).read_bytes() == content
+    assert target.read_bytes() == b"first"
+    assert sorted(os.listdir(tmp_path)) == ["labels.1.csv", "labels.2.csv", "labels.csv"]
+
+
+def _overtaken(target, content):
+    """Write, and be overtaken by one that ends before."""
+    with replacing(target, overwrite=False) as file:
+        file.write(content)
+        if not target.exists():
+            with replacing(target, overwrite=False) as winner:
+                winner.write(b"first")
+
+
+def test_the_longest_name_that_is_taken_leaves_room_for_another(tmp_path):
+    target = tmp_path / ("x" * os.pathconf(tmp_path, "PC_NAME_MAX"))
+    target.write_bytes(b"first")
+    with pytest.raises(OutputTakenError) as told, replacing(target, overwrite=False) as file:
+        file.write(b"second")
+    assert Path(told.value.kept).read_bytes() == b"second"
+    assert target.read_bytes() == b"first"

@@ -22,6 +22,7 @@ _HOME = {
     "ModelError": "errors",
     "OnePassClassifier": "estimator",
     "OnepassError": "errors",
+    "OutputTakenError": "errors",
     "Pass": "passes",
     "ScaleError": "errors",
     "SmoothThresholdClassifier": "smooth.estimator",

@@ -7,6 +7,7 @@
     │   └── CheckpointError          a checkpoint that is damaged or foreign
     ├── ResumeError(ValueError)      a checkpoint of another run: other options, other files, another version
     ├── ConversionError(ValueError)  a conversion or certificate that this pass cannot give, and what to do
+    ├── OutputTakenError(FileExistsError)  another process wrote the output meanwhile; where the result is instead
     ├── StoppedError(RuntimeError)   the pass has reached stop_at and takes no more rows
     └── ScaleError(RuntimeError)     a run on several machines that cannot be finished; names the chunk
 
@@ -78,6 +79,22 @@ class ResumeError(OnepassError, ValueError):
 
 class ConversionError(OnepassError, ValueError):
     """A conversion or certificate that this pass cannot give; the message says what to do."""
+
+
+class OutputTakenError(OnepassError, FileExistsError):
+    """Another process wrote a file that was not to be overwritten; `kept` is where the result is instead.
+
+    >>> str(OutputTakenError("model", "model.1"))
+    'model was written by another process meanwhile; this result is kept in model.1'
+    """
+
+    def __init__(self, path: str, kept: str) -> None:
+        super().__init__(path, kept)
+        self.path, self.kept = path, kept
+
+    def __str__(self) -> str:
+        place, kept = printable(self.path), printable(self.kept)
+        return f"{place} was written by another process meanwhile; this result is kept in {kept}"
 
 
 class StoppedError(OnepassError, RuntimeError):

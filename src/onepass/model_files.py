@@ -23,14 +23,14 @@ FORMAT = 1
 Weights = npt.NDArray[np.float64]
 
 
-def write(path: str | os.PathLike[str], said: dict[str, Any], weights: Weights) -> None:
-    """Write weights and what is said of them, atomically."""
+def write(path: str | os.PathLike[str], said: dict[str, Any], weights: Weights, *, overwrite: bool = True) -> None:
+    """Write weights and what is said of them, atomically; see files.replacing for `overwrite`."""
     from safetensors.numpy import save
 
     content = {"format": FORMAT, "version": __version__, **said}
     weights = np.ascontiguousarray(weights, dtype="<f8")
     content["sha256"] = _hash(content, weights)
-    with replacing(path) as file:  # one metadata key: safetensors writes several in no fixed order
+    with replacing(path, overwrite=overwrite) as file:  # one metadata key: safetensors writes several in no fixed order
         file.write(save({"weights": weights}, metadata={"onepass": json.dumps(content, sort_keys=True)}))
 
 

@@ -44,10 +44,13 @@ class LinearModel:
     def features(self) -> int:
         return len(self.weights) - 1
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model, atomically: see onepass.model_files."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+        """Write the model, atomically: see onepass.model_files.
+
+        overwrite  False: a file that is there stays, the model is kept beside it, and an OutputTakenError says where
+        """
         said = {"classes": list(self.classes), "bias": self.bias, "radius": self.radius, "about": self.about}
-        model_files.write(path, said, self.weights)
+        model_files.write(path, said, self.weights, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], max_bytes: int = 1 << 34) -> LinearModel:

@@ -27,11 +27,13 @@ def draw_clusters(
     centres: npt.NDArray[Any],
     history: Sequence[float],
     names: Sequence[str] = (),
+    *,
+    overwrite: bool = True,
 ) -> None:
     """Left the points in the colour of their cluster (on two principal axes if there are more), right the inertia."""
     shown = np.linspace(0, len(X) - 1, min(len(X), SHOWN)).astype(np.int64)
     points, middles, axes_names, kept = plane(X[shown], centres, names)
-    with figure(path, columns=2, size=(11.0, 4.6)) as (left, right):
+    with figure(path, columns=2, size=(11.0, 4.6), overwrite=overwrite) as (left, right):
         colours = np.array(COLOURS)[labels[shown] % len(COLOURS)]
         left.scatter(points[:, 0], points[:, 1], s=3, c=colours, linewidths=0, alpha=0.6, rasterized=True)
         left.scatter(middles[:, 0], middles[:, 1], s=42, c="white", edgecolors="black", marker="X", label="centres")
@@ -45,9 +47,9 @@ def draw_clusters(
         right.set_title("inertia by iteration")
 
 
-def draw_elbow(path: str | Path, counts: Sequence[int], inertias: Sequence[float]) -> None:
+def draw_elbow(path: str | Path, counts: Sequence[int], inertias: Sequence[float], *, overwrite: bool = True) -> None:
     """The inertia reached for each number of clusters."""
-    with figure(path) as axes:
+    with figure(path, overwrite=overwrite) as axes:
         axes.plot(counts, inertias, marker="o")
         axes.set_xlabel("number of clusters k")
         axes.set_ylabel("inertia")

@@ -28,7 +28,7 @@ CERTIFICATES = {
 CUTOFFS = {"k_dekel2008": ("", COLOURS[4], "--"), "k": ("", COLOURS[0], "-")}
 
 
-def draw_losses(study: Study, *paths: str | Path) -> None:
+def draw_losses(study: Study, *paths: str | Path, overwrite: bool = True) -> None:
     """Test loss against training rounds, a panel a problem: last, average, cutoff; saved to every path.
 
     >>> import tempfile
@@ -40,7 +40,7 @@ def draw_losses(study: Study, *paths: str | Path) -> None:
     10
     """
     rows, columns = _shape(study)
-    with figure(*paths, rows=rows, columns=columns, size=_size(rows, columns, 2.5)) as axes:
+    with figure(*paths, rows=rows, columns=columns, size=_size(rows, columns, 2.5), overwrite=overwrite) as axes:
         panels = np.atleast_1d(axes).reshape(-1)
         for axis, curves in zip(panels, study.curves, strict=False):
             for name, look in LINES.items():
@@ -50,11 +50,12 @@ def draw_losses(study: Study, *paths: str | Path) -> None:
         _finish(panels, study, f"{_learner(study)}: {NAMES[study.loss]} against training rounds", NAMES[study.loss])
 
 
-def draw_certificates(study: Study, *paths: str | Path) -> None:
+def draw_certificates(study: Study, *paths: str | Path, overwrite: bool = True) -> None:
     """Certificates above the truth, and below each panel the chosen cutoff; saved to every path."""
     rows, columns = _shape(study)
     heights = [3.0, 1.0] * rows
-    with figure(*paths, rows=2 * rows, columns=columns, size=_size(rows, columns, 3.4), heights=heights) as axes:
+    shape: Any = {"rows": 2 * rows, "columns": columns, "size": _size(rows, columns, 3.4), "heights": heights}
+    with figure(*paths, **shape, overwrite=overwrite) as axes:
         grid = np.asarray(axes).reshape(2 * rows, columns)
         panels, below = grid[0::2].reshape(-1), grid[1::2].reshape(-1)
         for axis, under, curves in zip(panels, below, study.curves, strict=False):

@@ -22,7 +22,7 @@ FEWER = 200  # of a curve on a page, where each is also a line of a table
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 3)))
 
 
-def draw(run: Run, path: str | Path, names: Sequence[str] | None = None) -> None:
+def draw(run: Run, path: str | Path, names: Sequence[str] | None = None, *, overwrite: bool = True) -> None:
     """Two panels in one file (.png, .svg, .pdf): the weights over time, and the regret under its bound."""
     experts = run.expert_losses.size
     names = names or [f"expert {i}" for i in range(experts)]
@@ -30,7 +30,7 @@ def draw(run: Run, path: str | Path, names: Sequence[str] | None = None) -> None
     rest = np.delete(run.weights, trusted, axis=1)
     at = np.unique(np.linspace(0, run.losses.size - 1, POINTS).astype(np.int64))
     rounds = run.start + 1 + at
-    with figure(path, rows=2, size=(7.0, 6.4)) as (above, below):
+    with figure(path, rows=2, size=(7.0, 6.4), overwrite=overwrite) as (above, below):
         for i in trusted:
             above.plot(run.times, run.weights[:, i], label=names[i])
         if rest.shape[1]:

@@ -18,7 +18,7 @@ FEW = 10  # points up to which each is marked
 DASHES, DOTS = ("--", "-."), (":", (0, (1, 4)), (0, (5, 5)))
 
 
-def draw(experiment: Experiment, path: str | Path) -> None:
+def draw(experiment: Experiment, path: str | Path, *, overwrite: bool = True) -> None:
     """The experiment's panels side by side, saved to `path`.
 
     >>> import tempfile, numpy as np
@@ -31,7 +31,7 @@ def draw(experiment: Experiment, path: str | Path) -> None:
     True
     """
     columns = len(experiment.panels)
-    with figure(path, columns=columns, size=(1.0 + 5.6 * columns, 4.4)) as axes:
+    with figure(path, columns=columns, size=(1.0 + 5.6 * columns, 4.4), overwrite=overwrite) as axes:
         for axis, panel in zip(np.atleast_1d(axes), experiment.panels, strict=True):
             _draw_panel(axis, panel)
         np.atleast_1d(axes)[0].figure.suptitle(experiment.title)

@@ -118,10 +118,10 @@ def render(page: Page) -> str:
     return str(_template().render(page=page, style=style, style_hash=digest, version=__version__)).strip() + "\n"
 
 
-def write(page: Page, path: str | os.PathLike[str]) -> None:
+def write(page: Page, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
     """Render and write, atomically."""
     text = render(page)
-    with replacing(path) as file:
+    with replacing(path, overwrite=overwrite) as file:
         file.write(text.encode())
 
 

@@ -24,6 +24,7 @@ def figure(
     columns: int = 1,
     size: tuple[float, float] = (7.0, 4.2),
     heights: Sequence[float] | None = None,
+    overwrite: bool = True,
 ) -> Iterator[Any]:
     """The axes of a new figure (an array of them for several panels), saved to each of `paths` when the block ends.
 
@@ -38,7 +39,7 @@ def figure(
     yield axes
     for path, suffix in zip(paths, suffixes, strict=True):
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix, {})
-        with replacing(path) as file:
+        with replacing(path, overwrite=overwrite) as file:
             canvas.savefig(file, format=suffix, metadata=metadata)
 
 
