@@ -207,7 +207,7 @@ def test_inspect_tells_all_and_imports_nothing_heavy(folder, model):
     text = onepass(folder, "inspect", model).stdout
     assert "Perceptron()" in text
     code = (
-        "import sys\nfrom onepass.cli import program\n"
+        "import sys\nfrom onepass.cli.group import program\n"
         f"program(['inspect', {model!r}], standalone_mode=False)\nprint(*sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)

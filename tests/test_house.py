@@ -18,7 +18,7 @@ def python(code, **environment):
     return done.stdout
 
 
-@pytest.mark.parametrize("start", ["import onepass", "import onepass.cli; onepass.cli.program"])
+@pytest.mark.parametrize("start", ["import onepass", "import onepass.cli.group"])
 def test_starting_up_imports_nothing_heavy(start):
     loaded = python(f"{start}\nimport sys; print(*sys.modules)").split()
     assert not {"numba", "sklearn", "scipy", "pyarrow", "matplotlib"} & set(loaded)

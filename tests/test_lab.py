@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import oracles_lab as oracles
-from onepass.cli import program
+from onepass.cli.group import program
 from onepass.lab import clean, noisy, simulate, smooth, theory
 from onepass.lab.curves import Curves, fit_power_law
 from onepass.lab.experiments import EXPERIMENTS, How

@@ -46,8 +46,20 @@ def text(context: click.Context) -> str:
         value = context.params.get(parameter.name or "")
         if parameter.name != "print_config" and _keys(parameter) and value not in (None, ()):
             shown = list(value) if isinstance(value, tuple) else value
-            lines.append(f"{_keys(parameter)[0]} = {json.dumps(shown, ensure_ascii=False)}")
+            lines.append(f"{_keys(parameter)[0]} = {_toml(shown)}")
     return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    """JSON is TOML; what a terminal cannot show is escaped as both of them do it.
+
+    >>> _toml("caf\u00e9 \x9b \U000e0001")
+    '"café \\\\u009b \\\\U000e0001"'
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(
+        c if c.isprintable() else f"\\u{ord(c):04x}" if ord(c) < 1 << 16 else f"\\U{ord(c):08x}" for c in text
+    )
 
 
 def _keys(parameter: click.Parameter) -> list[str]:

@@ -51,7 +51,7 @@ def command(
     show("Digits: 1,297 images of ten digits; true risk on the other 500", hand, delta)
     terminal.console().print(NEXT, markup=False)
     if report is not None:
-        click.echo(f"\nReport: {report} (open it in a browser)")
+        terminal.echo(f"\nReport: {report} (open it in a browser)")
 
 
 NEXT = """A certificate costs no hold-out set: it comes from the mistakes made on the way. In your own code:
@@ -94,7 +94,7 @@ def newswire(
             tick(done, note=f"risk ≤ {perceptron.certificate('penalised').risk:.3f}")
     if not quiet:
         rate = 2 * documents / (time.perf_counter() - start)
-        click.echo(f"{rate:,.0f} documents a second, drawing them included", err=True)
+        terminal.echo(f"{rate:,.0f} documents a second, drawing them included", err=True)
     fresh = wire.documents(documents, documents + measured, PAIR)
     with terminal.progress("measuring the truth", None, quiet):
         scaled = SCALE * fresh[0], fresh[1]

@@ -10,7 +10,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from onepass.cli import pages
+from onepass.cli import pages, terminal
 from onepass.cli import reading as reader
 from onepass.cli.terminal import Sectioned, console, options, print_json, progress
 from onepass.errors import DataError
@@ -132,7 +132,7 @@ def command(
     else:
         show(run, result)
         if report is not None and not quiet:
-            click.echo(f"wrote {report}", err=True)
+            terminal.echo(f"wrote {report}", err=True)
 
 
 def read_columns(file: str, outcome: str, reading: dict[str, Any]) -> Columns:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from onepass.cli import terminal
+
 TOPICS = {
     "formats": """\
 Formats, told apart by their first bytes, then by their names; --format overrides.
@@ -89,6 +91,6 @@ def command(topic: str | None) -> None:
       onepass help certificates
     """
     if topic is None:
-        click.echo("Topics: " + ", ".join(TOPICS) + ".  onepass help TOPIC;  onepass COMMAND --help")
+        terminal.echo("Topics: " + ", ".join(TOPICS) + ".  onepass help TOPIC;  onepass COMMAND --help")
     else:
-        click.echo(TOPICS[topic])
+        terminal.echo(TOPICS[topic])

@@ -40,11 +40,11 @@ def command(model: str, as_json: bool, quiet: bool) -> None:
     about = facts.pop("about")
     lines = facts | {name: value for name, value in about.items() if name != "certificate"}
     for name, value in lines.items():
-        click.echo(
+        terminal.echo(
             f"{name:12s} {printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}"
         )
     certificate = about.get("certificate")
     if isinstance(certificate, dict):
-        click.echo("certificate")
+        terminal.echo("certificate")
         for name, value in certificate.items():
-            click.echo(f"  {name:12s} {printable(json.dumps(value, ensure_ascii=False))}")
+            terminal.echo(f"  {name:12s} {printable(json.dumps(value, ensure_ascii=False))}")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from onepass.cli import pages
+from onepass.cli import pages, terminal
 from onepass.cli.terminal import console, options, print_json, progress
 
 EXPERIMENTS = {  # the name of each in onepass.lab.experiments, which is imported only when one is run
@@ -76,7 +76,7 @@ def run(name: str, replicas: int | None, alpha: float | None, output: str, force
         rows.add_row(f.what, f"{f.measured:.4g} ± {f.error:.2g}", f"{f.expected:.4g} ± {f.tolerance:.2g}", verdict)
     console().print(rows)
     if not how["quiet"]:
-        click.echo(f"wrote {', '.join(map(str, files))}", err=True)
+        terminal.echo(f"wrote {', '.join(map(str, files))}", err=True)
 
 
 def _findings(experiment: Any) -> list[dict[str, Any]]:

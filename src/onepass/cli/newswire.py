@@ -50,4 +50,4 @@ def command(
     if as_json:
         terminal.print_json({"command": "newswire", "documents": documents, "output": output})
     else:
-        click.echo(f"wrote {documents:,} documents to {output}")
+        terminal.echo(f"wrote {documents:,} documents to {output}")

@@ -46,10 +46,10 @@ def command(runs: tuple[str, ...], output: str | None, force: bool, as_json: boo
         found.append(data)
     page = records.page_of(records.joined(found, list(runs)), runs[0])
     if target == "-":
-        click.echo(render(page), nl=False)
+        terminal.data(render(page))
         return
     write_page(page, target)
     if as_json:
         terminal.print_json({"command": "report", "output": target})
     else:
-        click.echo(f"wrote {target}")
+        terminal.echo(f"wrote {target}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from onepass.cli import terminal
 from onepass.cli.lab import check
 from onepass.cli.terminal import options, print_json, progress
 
@@ -88,8 +89,8 @@ def command(figure: str, data: str | None, output: str, force: bool, as_json: bo
         show(result)
     if not quiet:
         for remark in corpus.remarks:
-            click.echo(remark, err=True)
-        click.echo(f"wrote {', '.join(written)}", err=True)
+            terminal.echo(remark, err=True)
+        terminal.echo(f"wrote {', '.join(written)}", err=True)
 
 
 def _plain(result: Any) -> dict[str, Any]:
@@ -105,7 +106,7 @@ def show(result: Any) -> None:
     """The ends of the curves as a table, and what they say."""
     hinge = result.loss == "hinge"
     name = "Margin-based Perceptron, hinge" if hinge else "Perceptron, 0-1"
-    click.echo(f"{name} loss after all rounds, mean of {result.design.repeats} splits: {result.corpus}")
+    terminal.echo(f"{name} loss after all rounds, mean of {result.design.repeats} splits: {result.corpus}")
     own = ("closed", "by dekel", "hindsight") if hinge else ("members", "jumps", "of last")
     rows = [("problem", "rounds", "last", "average", "cutoff", "k", "certified", "dekel2008", *own)]
     for line in result.lines():
@@ -118,11 +119,11 @@ def show(result: Any) -> None:
         rows.append((line["problem"], f"{line['rounds']:,}", *ends, *certified, *more))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for first, *rest in rows:
-        click.echo(
+        terminal.echo(
             "  ".join([first.ljust(widths[0]), *(text.rjust(w) for text, w in zip(rest, widths[1:], strict=True))])
         )
     for text in (MEANING[result.loss], *sentences(result), ""):
-        click.echo(text)
+        terminal.echo(text)
 
 
 MEANING = {

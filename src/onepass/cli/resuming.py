@@ -269,7 +269,7 @@ class Keeper:
     def _warn(self, why: str) -> None:
         if why != self._trouble:
             held = f"it holds {self._rows:,} rows" if self._rows else "there is none yet"
-            click.echo(f"onepass: no checkpoint could be written to {self.path}: {why} ({held})", err=True)
+            terminal.echo(f"onepass: no checkpoint could be written to {self.path}: {why} ({held})", err=True)
         self._trouble = why
 
     def finish(self, run: Pass, result: dict[str, Any], text: str) -> None:

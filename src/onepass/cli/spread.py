@@ -92,7 +92,7 @@ def train(
     asked = reader.said(reading) | ({"on_error": "skip"} if reading["on_error"] == "skip" else {})
     asked.pop("threads", None)
     if show_code:
-        click.echo(code(spreading, paths, output, options, asked))
+        terminal.echo(code(spreading, paths, output, options, asked))
         return
     _refuse(options)
     begin = time.perf_counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
@@ -14,7 +15,7 @@ from typing import Any
 
 import click
 
-from onepass.errors import DataError, ModelError, OnepassError
+from onepass.errors import DataError, ModelError, OnepassError, printable
 
 SCHEMA = 1  # version of the objects that --json prints
 
@@ -22,6 +23,37 @@ SCHEMA = 1  # version of the objects that --json prints
 def exit_code(error: OnepassError) -> int:
     """3 for bad data, 4 for a bad model file, 1 for the rest. (0 is success, 2 wrong usage.)"""
     return 3 if isinstance(error, DataError) else 4 if isinstance(error, ModelError) else 1
+
+
+def echo(text: str, err: bool = False) -> None:
+    """Words for people, on stdout or stderr: nothing in them moves the cursor, changes a colour or rings the bell.
+
+    All words of all commands come through here (or through `console` and the bars below), so that no path, name or
+    label has to be thought of. The end of a line stays; `name` is for what must not hold one.
+    """
+    click.echo(escaped(text), err=err)
+
+
+def data(text: str) -> None:
+    """Text for programs, on stdout, as it is."""
+    click.echo(text, nl=False)
+
+
+def show(error: click.ClickException) -> None:
+    """Wrong usage or another error, on stderr, in click's words."""
+    words = io.StringIO()
+    error.show(words)
+    echo(words.getvalue().removesuffix("\n"), err=True)
+
+
+def escaped(text: str) -> str:
+    """The text with all control characters escaped but the ends of its lines."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def name(text: object) -> str:
+    """A path, name or label, on one line whatever it holds."""
+    return printable(str(text))
 
 
 def options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,19 +80,19 @@ class Say:
     def aside(self, text: str) -> None:
         """Something worth knowing, on stderr."""
         if not self.quiet:
-            click.echo(text, err=True)
+            echo(text, err=True)
 
     def detail(self, text: str) -> None:
         """Something for those who want to know more, on stderr."""
         if self.verbose:
-            click.echo(text, err=True)
+            echo(text, err=True)
 
     def result(self, result: dict[str, Any], text: Callable[[], str]) -> None:
         """The result, on stdout."""
         if self.as_json or self.as_jsonl:
             print_json(({"event": "result"} if self.as_jsonl else {}) | result)
         else:
-            click.echo(text())
+            echo(text())
 
 
 def gathering(
@@ -148,7 +180,7 @@ def _say(given: dict[str, Any]) -> Say:
     if given.pop("print_config"):
         from onepass.cli import config
 
-        click.echo(config.text(click.get_current_context()))
+        echo(config.text(click.get_current_context()))
         raise click.exceptions.Exit(0)
     return Say(**given)
 
@@ -157,12 +189,18 @@ def console() -> Any:
     """A console on stdout that honours NO_COLOR, FORCE_COLOR and TERM=dumb."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    class Escaping(Console):
+        """Escapes what others wrote; the colours are its own."""
+
+        def print(self, *objects: Any, **how: Any) -> None:
+            super().print(*(escaped(one) if isinstance(one, str) else one for one in objects), **how)
+
+    return Escaping(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def print_json(result: dict[str, Any]) -> None:
     """One object with its schema version; keys are the names of the API. ASCII: valid whatever a label holds."""
-    click.echo(json.dumps({"schema": SCHEMA, **result}))
+    data(json.dumps({"schema": SCHEMA, **result}) + "\n")
 
 
 Tick = Callable[[int, Callable[[], str], Callable[[], dict[str, Any]]], None]
@@ -204,7 +242,7 @@ def bar(total: int | None, say: Say) -> Iterator[Tick]:
             nonlocal last
             if time.perf_counter() - last > 0.1:
                 last = time.perf_counter()
-                shown.update(task, completed=done, note=note())
+                shown.update(task, completed=done, note=escaped(note()))
 
         yield draw
 
@@ -232,4 +270,4 @@ def progress(description: str, total: int | None, quiet: bool) -> Iterator[Calla
     )
     with bar:
         task = bar.add_task(description, total=total, note="")
-        yield lambda done, note="": bar.update(task, completed=done, note=note)
+        yield lambda done, note="": bar.update(task, completed=done, note=escaped(note))

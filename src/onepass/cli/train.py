@@ -92,7 +92,7 @@ def command(
         return
     if show_code:
         bad_lines = {} if reading["on_error"] == "stop" else {"on_error": "skip"}
-        click.echo(code(paths, output, learning | more, reader.said(reading) | bad_lines))
+        terminal.echo(code(paths, output, learning | more, reader.said(reading) | bad_lines))
         return
     _apart(
         {"--output": output, "--report": report, "--checkpoint": keeping["checkpoint"], "--on-error": quarantine}, paths

@@ -94,11 +94,11 @@ def command(rooms: tuple[str, ...], as_json: bool, quiet: bool) -> None:
     if as_json:
         terminal.print_json({"command": "warmup", "seconds": seconds, "commands": len(jobs)})
     else:
-        click.echo(f"{len(jobs)} commands have run, and what they need is compiled ({seconds:.1f} s)")
+        terminal.echo(f"{len(jobs)} commands have run, and what they need is compiled ({seconds:.1f} s)")
 
 
 def _run(words: str) -> None:
-    from onepass.cli import program
+    from onepass.cli.group import program
 
     nowhere = io.StringIO()
     with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere), warnings.catch_warnings():
