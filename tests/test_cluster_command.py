@@ -283,7 +283,7 @@ def test_the_command_explains_bad_files(points, tmp_path):
         ((), "either -k or --k-range"),
         (("--k-range", "5:2"), "first:last"),
         (("-k", 2, "--figure", tmp_path / "x.gif"), ".gif"),
-        (("-k", 2, "--labels", tmp_path / "nowhere" / "x.csv"), "no folder"),
+        (("-k", 2, "--labels", tmp_path / "nowhere" / "x.csv"), "nowhere is not there"),
         (("--k-range", "2:3", "--labels", tmp_path / "x.csv"), "go with -k"),
         (("-k", 2, "--stream", "--exact", "-"), "only once"),
         (("-k", 2, "--max-memory", "much"), "not a size"),

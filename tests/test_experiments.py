@@ -187,7 +187,7 @@ def test_the_command_draws_ten_panels_and_says_what_it_found(tmp_path):
     ]
     assert float(end["mean"]) == line["last"]
     again = onepass(tmp_path, "reproduce", "figure2", "--quick", code=2)
-    assert "already there; --force" in again.stderr
+    assert "is there already; --force" in again.stderr
 
 
 def test_the_command_reads_rcv1_from_a_folder_and_says_what_is_missing(tmp_path):

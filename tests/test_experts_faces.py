@@ -224,7 +224,7 @@ def test_the_figure_is_written_once(table, tmp_path):
         (["--rule", "majority", "--beta", "anytime"], "beta=Anytime()"),
         (["--rate", "fast"], "neither a number nor one of"),
         (["--rate", "1", "--horizon", "10"], "--horizon tunes the rate itself"),
-        (["--figure", "nowhere/w.png"], "does not exist"),
+        (["--figure", "nowhere/w.png"], "the folder nowhere is not there"),
         (["--figure", "w.gif"], "must end in"),
         (["--categorical", "a"], "--categorical is for --data"),
         (["--target", "a"], "--target is for --data"),

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -187,7 +188,7 @@ def test_a_full_disk_leaves_the_old_model(here, monkeypatch):  # 34
     before = (here / "old.safetensors").read_bytes()
     monkeypatch.setattr(os, "fsync", full)
     done = onepass(here, "train", "good.svm", "-o", "old.safetensors", "--force", code=1)
-    assert "cannot write old.safetensors: No space left on device" in done.stderr
+    assert "cannot write to old.safetensors: No space left on device" in done.stderr
     assert (here / "old.safetensors").read_bytes() == before
     assert not [path for path in here.iterdir() if path.name.endswith(".part")]
 
@@ -199,6 +200,94 @@ def test_labels_and_names_cannot_move_the_cursor(here):  # 58
     assert "\x1b" not in done.stdout + done.stderr
     assert r"\x1b[2Jone" in done.stdout
     assert r"\x1b[31mred.csv" in done.stderr
+
+
+EVIL = "\x1b[31m\x9b2J\r\b\n\u202e"
+SHOWN = r"\x1b[31m\x9b2J\r\x08\n\u202e"
+NAMED = {  # whatever takes a name: what is run, the exit code
+    "output": (["train", "good.svm", "-o", EVIL], 0),
+    "output that is there": (["train", "good.svm", "-o", f"{EVIL}.there"], 2),
+    "output without a folder": (["train", "good.svm", "-o", f"{EVIL}/x"], 2),
+    "page": (["train", "good.svm", "--report", f"{EVIL}.html"], 0),
+    "checkpoint": (["train", "good.svm", "--checkpoint", EVIL, "--resume"], 0),
+    "checkpoint that is none": (["train", "good.svm", "--checkpoint", f"{EVIL}.there", "--resume"], 4),
+    "model": (["verify", f"{EVIL}.model"], 0),
+    "model that is none": (["inspect", f"{EVIL}.there"], 4),
+    "model that is not there": (["predict", EVIL, "good.svm"], 2),
+    "predictions": (["predict", "old.safetensors", "good.svm", "-o", EVIL], 0),
+    "data": (["check", EVIL], 3),
+    "quarantine": (["check", "good.svm", "--on-error", f"quarantine={EVIL}.there"], 2),
+    "config": (["--config", f"{EVIL}.there", "train", "good.svm"], 2),
+    "centres": (["cluster", "points.csv", "-k", "1", "--centres", f"{EVIL}.csv", "--figure", f"{EVIL}.svg"], 0),
+    "points": (["cluster", f"{EVIL}.points", "-k", "1", "--format", "csv"], 0),
+    "figure": (["experts", "advice.csv", "--figure", f"{EVIL}.svg", "--report", f"{EVIL}.html"], 0),
+    "expert": (["experts", "odd.csv"], 0),
+    "run": (["report", f"{EVIL}.there"], 3),
+    "documents": (["newswire", "2", "-o", EVIL], 0),
+    "command": ([EVIL], 2),
+    "option": (["train", f"--{EVIL}"], 2),
+    "choice": (["train", "good.svm", "--learner", EVIL], 2),
+    "learner": (["experts", "--data", "good.svm", "--experts", EVIL], 2),
+    "folder": (["reproduce", "figure2", "-o", f"{EVIL}.there"], 2),
+    "scheduler": (["train", "good.svm", "--dask", f"local:{EVIL}"], 2),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_no_name_reaches_a_terminal_as_it_is(here, name):  # 58
+    command, code = NAMED[name]
+    (here / f"{EVIL}.there").write_text("\x1b")
+    (here / f"{EVIL}.model").write_bytes((here / "old.safetensors").read_bytes())
+    (here / "points.csv").write_text("a\n1\n2\n3\n")
+    (here / f"{EVIL}.points").write_text("a\n1\n2\n3\n")
+    (here / "advice.csv").write_text("one,two,outcome\n" + "0,1,1\n" * 9)
+    (here / "odd.csv").write_text('one,"\x1b[31m\x9b2J\b\u202e",outcome\n' + "0,1,1\n" * 9)
+    done = onepass(here, *command, code=code)
+    said = done.stdout + done.stderr
+    assert not re.search("[^\n -~\xa1-\u2027\u2030-\uffff]", said), said
+    assert SHOWN in said or (name == "expert" and r"\x1b[31m\x9b2J\x08\u202e" in said), said
+
+
+def test_all_words_go_through_one_place():  # 58
+    """Which escapes them: see onepass.cli.terminal."""
+    for path in (ROOT / "src" / "onepass" / "cli").rglob("*.py"):
+        if path.name != "terminal.py":
+            assert not re.search(r"click\.s?echo|Console\(", path.read_text()), path
+
+
+def test_what_is_printed_as_toml_is_read_again(here):  # 58
+    printed = onepass(here, "train", "good.svm", "-o", EVIL, "--print-config").stdout
+    assert tomllib.loads(printed)["train"]["output"] == EVIL
+    assert printed.replace("\n", "").isprintable()
+
+
+def test_a_page_on_stdout_is_written_as_it_is(here):
+    onepass(here, "report", "old.safetensors", "-o", "page.html")
+    assert onepass(here, "report", "old.safetensors", "-o", "-").stdout == (here / "page.html").read_text()
+
+
+def test_colours_and_bars_are_still_drawn(here):
+    program = [sys.executable, "-m", "onepass.cli", "--color", "always", "experts", "advice.csv"]
+    (here / "advice.csv").write_text("one,two,outcome\n" + "0,1,1\n" * 9)
+    done = subprocess.run(program, cwd=here, capture_output=True, text=True, timeout=60)
+    assert "\x1b[" in done.stdout
+
+
+@pytest.mark.parametrize("module", ["click", "onepass.errors", "json"])
+def test_ctrl_c_while_the_program_is_being_imported(here, module):  # 39
+    """Deterministically: the module that is imported then raises what the signal would."""
+    code = (
+        "import builtins, sys\nimported = builtins.__import__\n"
+        "def pressed(name, *more):\n"
+        f"    if name == {module!r}: raise KeyboardInterrupt\n"
+        "    return imported(name, *more)\n"
+        "import onepass.cli\n"
+        "builtins.__import__ = pressed\n"
+        "sys.argv = ['onepass', 'train', 'good.svm']\n"
+        "onepass.cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=here, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "onepass: interrupted\n")
 
 
 def test_half_of_a_surrogate_pair_is_valid_json(here):  # 58

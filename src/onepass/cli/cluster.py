@@ -12,6 +12,7 @@ import numpy as np
 from onepass.cli import clustering, pages, terminal
 from onepass.cli import reading as reader
 from onepass.cli.learning import Size, peak_memory
+from onepass.cli.outputs import Output, Outputs
 from onepass.errors import DataError
 
 TABLES = (".csv", ".parquet", ".npy")
@@ -49,9 +50,9 @@ def _range(context: click.Context, parameter: click.Parameter, value: str | None
 )
 @click.option("--coreset-size", type=click.IntRange(1), help="Rows that stand for a stream.  [default: 200 a cluster]")
 @click.option("--exact", is_flag=True, help="After a stream read again, for exact sizes (--labels does so too).")
-@click.option("--labels", type=click.Path(path_type=Path), help="Write each point's cluster (.csv, .parquet, .npy).")
-@click.option("--centres", type=click.Path(path_type=Path), help="Write the centres (.csv, .parquet, .npy).")
-@click.option("--figure", type=click.Path(path_type=Path), help="Draw the clusters or the elbow (.png, .svg, .pdf).")
+@click.option("--labels", type=click.Path(), help="Write each point's cluster (.csv, .parquet, .npy).")
+@click.option("--centres", type=click.Path(), help="Write the centres (.csv, .parquet, .npy).")
+@click.option("--figure", type=click.Path(), help="Draw the clusters or the elbow (.png, .svg, .pdf).")
 @pages.option
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 @reader.options
@@ -65,9 +66,9 @@ def command(
     max_memory: int,
     coreset_size: int | None,
     exact: bool,
-    labels: Path | None,
-    centres: Path | None,
-    figure: Path | None,
+    labels: str | None,
+    centres: str | None,
+    figure: str | None,
     report: str | None,
     force: bool,
     reading: dict[str, Any],
@@ -94,9 +95,12 @@ def command(
         raise click.UsageError("Give either -k or --k-range.")
     if k_range is not None and (labels or centres):
         raise click.UsageError("--labels and --centres go with -k: choose one k from the range first.")
-    for path, kinds in ((labels, TABLES), (centres, TABLES), (figure, FIGURES)):
-        _writable(path, kinds, force)
-    pages.check(report, force)
+    outputs = Outputs(paths)
+    labels_file = _checked(outputs, "--labels", labels, TABLES, force)
+    centres_file = _checked(outputs, "--centres", centres, TABLES, force)
+    figure_file = _checked(outputs, "--figure", figure, FIGURES, force)
+    page = pages.check(outputs, report, force)
+    outputs.claim("--on-error", reader.quarantine(reading))
     again = bool(labels or exact)
     if stream and again and "-" in paths:
         raise click.UsageError("--labels and --exact read a stream twice, and stdin can be read only once: save it.")
@@ -115,26 +119,30 @@ def command(
         raise DataError("stdin can be read only once", remedy="save it, or raise --max-memory")
     if points.gathered.method == "mini-batch" and len(ks) > 1:
         raise DataError("--k-range: sparse rows of a stream are not kept to try several k", remedy="raise --max-memory")
-    job = _Job(paths, reading, points, say, parameters, report)
+    if labels_file is not None:
+        labels_file.check_space(clustering.least_bytes(labels_file.path, points.gathered.rows))
+    job = _Job(paths, reading, points, say, parameters, page)
     found = [job.cluster(k) for k in ks]
-    counts = job.counts(found, labels, again)
+    counts = job.counts(found, labels_file, again)
     if k_range is not None:
-        if figure:
+        if figure_file:
             from onepass.report.cluster import draw_elbow
 
-            draw_elbow(figure, ks, [float(one.inertias.sum()) for one in counts])
-        files = [str(path) for path in (figure, report) if path]
-        _tell_elbow(job, ks, found, counts, files)
+            with figure_file.writing():
+                inertias = [float(one.inertias.sum()) for one in counts]
+                draw_elbow(figure_file.path, ks, inertias, overwrite=figure_file.overwrite)
+        files = _tell_elbow(job, ks, found, counts, [figure_file.written] if figure_file else [])
     else:
-        if centres:
-            clustering.write_centres(centres, found[0].centres, points.names)
-        if figure and not _draw(figure, job, found[0]):
-            figure = None
-        files = [str(path) for path in (labels, centres, figure, report) if path]
-        _tell(job, found[0], counts[0], files)
+        if centres_file:
+            clustering.write_centres(centres_file, found[0].centres, points.names)
+        if figure_file and not _draw(figure_file, job, found[0]):
+            figure_file = None
+        written = [file.written for file in (labels_file, centres_file, figure_file) if file]
+        files = _tell(job, found[0], counts[0], written)
     if files:
         say.aside(f"Wrote {', '.join(files)}.")
     say.aside(f"{peak_memory():.0f} MB at most")
+    outputs.settle()
 
 
 class _Job:
@@ -147,10 +155,10 @@ class _Job:
         points: clustering.Points,
         say: terminal.Say,
         parameters: dict[str, Any],
-        report: str | None,
+        page: Output | None,
     ) -> None:
         self.paths, self.reading, self.points, self.say, self.parameters = paths, reading, points, say, parameters
-        self.report = report
+        self.page = page
         self.method = points.gathered.method
         self.exact = self.method is None  # whether sizes and inertias are counted, not estimated
         self.X: Any = None
@@ -171,7 +179,7 @@ class _Job:
         # The theorem speaks of the rows that were seeded, not of those they stand for.
         return result if self.method is None else result._replace(quality=None)
 
-    def counts(self, found: list[Any], labels: Path | None, again: bool) -> list[clustering.Count]:
+    def counts(self, found: list[Any], labels: Output | None, again: bool) -> list[clustering.Count]:
         """Sizes and inertias: counted, or, of a stream that is not read again, as what stands for it has them."""
         gathered = self.points.gathered
         if self.method is None or again:
@@ -199,12 +207,16 @@ class _Job:
             "parameters": self.parameters,
         }
 
-    def tell(self, result: dict[str, Any], text: Callable[[], str], shown: dict[str, Any]) -> None:
-        """The result, and its page if one was asked for; `shown` is what only the page needs."""
+    def tell(
+        self, result: dict[str, Any], text: Callable[[], str], shown: dict[str, Any], files: list[str]
+    ) -> list[str]:
+        """The result, and its page if one was asked for; `shown` is what only the page needs. All files written."""
         made = pages.made(data=pages.identity(*self.paths), options=self.parameters)
-        result |= {"report": self.report, "details": shown | made}
-        pages.write(result, self.report)
+        result["details"] = shown | made
+        result["report"] = pages.write(result, self.page)
+        result["files"] = files + ([result["report"]] if result["report"] else [])
         self.say.result(result, text)
+        return list(result["files"])
 
     def plane(self, result: Any) -> dict[str, Any]:
         """Some points in the plane, where there are points that can be drawn."""
@@ -223,19 +235,14 @@ class _Job:
         return f" (sizes and inertia as the {self.method} has them; --exact or --labels reads again and counts)"
 
 
-def _writable(path: Path | None, kinds: tuple[str, ...], force: bool) -> None:
-    """Says before the work what would spoil it afterwards."""
-    if path is None:
-        return
-    if path.suffix.lower() not in kinds:
-        raise click.UsageError(f"{path} must end in one of {', '.join(kinds)}.")
-    if not path.parent.is_dir():
-        raise click.UsageError(f"{path}: there is no folder {path.parent}.")
-    if path.exists() and not force:
-        raise click.UsageError(f"{path} exists; --force overwrites it.")
+def _checked(outputs: Outputs, option: str, path: str | None, kinds: tuple[str, ...], force: bool) -> Output | None:
+    """The output, if one is wanted; says before the work what would spoil it afterwards."""
+    if path is not None and Path(path).suffix.lower() not in kinds:
+        raise click.UsageError(f"{option}: {terminal.name(path)} must end in one of {', '.join(kinds)}")
+    return outputs.check(option, path, force)
 
 
-def _draw(path: Path, job: _Job, result: Any) -> bool:
+def _draw(file: Output, job: _Job, result: Any) -> bool:
     """Draw the points, or the coreset that stands for them; false where there is nothing that can be drawn."""
     import scipy.sparse
 
@@ -244,19 +251,21 @@ def _draw(path: Path, job: _Job, result: Any) -> bool:
     if job.X is None or scipy.sparse.issparse(job.X):
         job.say.aside("--figure: sparse rows are not drawn")
         return False
-    draw_clusters(path, job.X, result.labels, result.centres, result.history, job.points.names)
+    with file.writing():
+        shown = result.labels, result.centres, result.history
+        draw_clusters(file.path, job.X, *shown, job.points.names, overwrite=file.overwrite)
     return True
 
 
-def _tell_elbow(job: _Job, ks: range, found: list[Any], counts: list[clustering.Count], files: list[str]) -> None:
+def _tell_elbow(job: _Job, ks: range, found: list[Any], counts: list[clustering.Count], files: list[str]) -> list[str]:
     inertias = [float(one.inertias.sum()) for one in counts]
     rows = [
         {"n_clusters": k, "inertia": inertia, "n_iter": result.iterations}
         for k, inertia, result in zip(ks, inertias, found, strict=True)
     ]
-    result = {"command": "cluster", "k_range": rows, **job.facts(), "files": files}
+    result = {"command": "cluster", "k_range": rows, **job.facts()}
     table = _table(["k", "inertia", "of k before"], _falls(ks, inertias))
-    job.tell(result, lambda: table if job.exact else f"{table}\n{job.caveat().strip()}", {})
+    return job.tell(result, lambda: table if job.exact else f"{table}\n{job.caveat().strip()}", {}, files)
 
 
 def _falls(ks: range, inertias: list[float]) -> list[tuple[str, ...]]:
@@ -267,7 +276,7 @@ def _falls(ks: range, inertias: list[float]) -> list[tuple[str, ...]]:
     ]
 
 
-def _tell(job: _Job, result: Any, count: clustering.Count, files: list[str]) -> None:
+def _tell(job: _Job, result: Any, count: clustering.Count, files: list[str]) -> list[str]:
     sizes, parts = count
     inertia = float(parts.sum()) if job.method else result.inertia
     quality = result.quality
@@ -282,7 +291,6 @@ def _tell(job: _Job, result: Any, count: clustering.Count, files: list[str]) -> 
         "centres": result.centres.tolist(),
         "quality": quality and {**quality._asdict(), "ratio": quality.ratio, "statement": str(quality)},
         **job.facts(),
-        "files": files,
     }
 
     def text() -> str:
@@ -300,8 +308,8 @@ def _tell(job: _Job, result: Any, count: clustering.Count, files: list[str]) -> 
             lines.append(str(quality))
         return "\n".join(lines)
 
-    wanted = job.report or job.say.as_json or job.say.as_jsonl
-    job.tell(told, text, job.plane(result) if wanted else {})
+    wanted = job.page or job.say.as_json or job.say.as_jsonl
+    return job.tell(told, text, job.plane(result) if wanted else {}, files)
 
 
 def _number(value: float) -> float | None:

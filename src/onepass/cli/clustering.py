@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from onepass.cli import reading as reader
 from onepass.cli import terminal
+from onepass.cli.outputs import Output
 from onepass.errors import DataError
 from onepass.files import replacing
 
@@ -173,13 +174,13 @@ def read_again(
 
 
 @contextmanager
-def label_file(path: Path | None, rows: int) -> Iterator[Callable[[Any], object]]:
+def label_file(target: Output | None, rows: int) -> Iterator[Callable[[Any], object]]:
     """Takes labels piece by piece, `rows` in all; the file takes its place only when it is whole."""
-    if path is None:
+    if target is None:
         yield lambda labels: None
         return
-    kind = path.suffix.lower()
-    with replacing(path) as file:
+    kind = Path(target.path).suffix.lower()
+    with target.writing(), replacing(target.path, overwrite=target.overwrite) as file:
         if kind == ".npy":
             header = {"descr": "<i4", "fortran_order": False, "shape": (rows,)}
             np.lib.format.write_array_header_1_0(file, header)
@@ -196,16 +197,22 @@ def label_file(path: Path | None, rows: int) -> Iterator[Callable[[Any], object]
             yield lambda labels: file.write(("\n".join(map(str, labels.tolist())) + "\n").encode())
 
 
-def write_centres(path: Path, centres: npt.NDArray[Any], names: list[str]) -> None:
+def least_bytes(path: str, rows: int) -> int:
+    """What a file of so many labels takes at least: four bytes each, or a digit and the end of a line."""
+    return rows * {".npy": 4, ".csv": 2}.get(Path(path).suffix.lower(), 0)
+
+
+def write_centres(target: Output, centres: npt.NDArray[Any], names: list[str]) -> None:
     """The centres under the names of their columns, in the format of the file's ending; whole or not at all."""
-    with replacing(path) as file:
-        if path.suffix.lower() == ".npy":
+    kind = Path(target.path).suffix.lower()
+    with target.writing(), replacing(target.path, overwrite=target.overwrite) as file:
+        if kind == ".npy":
             np.save(file, centres)
             return
         import pyarrow as pa
 
         table = pa.table(dict(zip(names, centres.T, strict=True)))
-        if path.suffix.lower() == ".parquet":
+        if kind == ".parquet":
             from pyarrow import parquet
 
             parquet.write_table(table, file)

@@ -10,6 +10,7 @@ import numpy as np
 from onepass.cli import learning as learner
 from onepass.cli import pages, terminal
 from onepass.cli import reading as reader
+from onepass.cli.outputs import Outputs
 
 
 @click.command("compare", cls=terminal.Sectioned)
@@ -44,7 +45,9 @@ def command(
       onepass compare train.svm --test test.svm --learner margin --radius auto
       onepass compare train.svm --test test.svm --report page.html
     """
-    pages.check(report, force)
+    outputs = Outputs((*paths, *tests))
+    page = pages.check(outputs, report, force)
+    outputs.claim("--on-error", reader.quarantine(reading))
     more = {"penalised": "average", "validation_fraction": validation_fraction}
     more["max_features"] = reader.features_allowed(reading)
     shown = bool(report) or say.as_json or say.as_jsonl
@@ -65,14 +68,15 @@ def command(
     }
     result["conversions"] = found
     if shown:
-        result |= _more(run, feeding, found) | {"report": report}
+        result |= _more(run, feeding, found)
         best = run.certificate(result["certificate"]["conversion"], delta=learning["delta"] / len(names))
         details = pages.of_pass(run, stream, reading, learning | more, best)
         result["details"] = details | {"conversions": found}
-        pages.write(result, report)
+        result["report"] = pages.write(result, page)
     say.result(result, lambda: _table(found, learning["delta"], bool(tests)))
-    if report is not None:
-        say.aside(f"wrote {report}")
+    if page is not None:
+        say.aside(f"wrote {page.written}")
+    outputs.settle()
 
 
 def _more(run: Any, feeding: learner.Feeding, found: list[dict[str, Any]]) -> dict[str, Any]:

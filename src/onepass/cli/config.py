@@ -14,6 +14,8 @@ from typing import Any
 
 import click
 
+from onepass.errors import printable
+
 
 def read(path: str, commands: tuple[str, ...], command: Callable[[str], click.Command | None]) -> dict[str, Any]:
     """The file as click takes defaults: command → parameter → value; every name in it is checked."""
@@ -21,20 +23,22 @@ def read(path: str, commands: tuple[str, ...], command: Callable[[str], click.Co
         with open(path, "rb") as file:
             said = tomllib.load(file)
     except OSError as error:
-        raise click.UsageError(f"--config: {path}: {error.strerror}") from None
+        raise click.UsageError(f"--config: {printable(path)}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"--config: {path}: not TOML: {error}") from None
+        raise click.UsageError(f"--config: {printable(path)}: not TOML: {error}") from None
     defaults: dict[str, Any] = {}
     for name, table in said.items():
         if name not in commands or not isinstance(table, dict):
-            raise click.UsageError(f"--config: {path}: [{name}] is no command{_hint(name, commands)}")
+            raise click.UsageError(f"--config: {printable(path)}: [{name}] is no command{_hint(name, commands)}")
         found = command(name)
         assert found is not None
         known = {key: parameter for parameter in found.params for key in _keys(parameter)}
         defaults[name] = {}
         for key, value in table.items():
             if key not in known:
-                raise click.UsageError(f"--config: {path}: {name} has no option {key!r}{_hint(key, tuple(known))}")
+                raise click.UsageError(
+                    f"--config: {printable(path)}: {name} has no option {key!r}{_hint(key, tuple(known))}"
+                )
             defaults[name][known[key].name] = value
     return defaults
 

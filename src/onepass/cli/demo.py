@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from onepass.cli import pages, terminal
+from onepass.cli.outputs import Outputs
 
 FRESH = 50_000  # documents on which the true risk is measured
 PAIR = ("CCAT", "MCAT")
@@ -37,21 +38,24 @@ def command(
     """
     if documents < 1 or not 0 < delta < 1:
         raise click.UsageError("--documents must be at least 1, and --delta between 0 and 1")
-    pages.check(report, force)
+    outputs = Outputs()
+    page = pages.check(outputs, report, force)
     perceptron, margin = passes()
     perceptron = pages.watched(perceptron, report is not None)
     wire = newswire(documents, seed, delta, quiet, runs=(perceptron, margin))
     hand = digits(delta)
-    if report is not None:
-        pages.write(_record(documents, perceptron, wire, hand), report)
+    if page is not None:
+        pages.write(_record(documents, perceptron, wire, hand), page)
     if as_json:
         terminal.print_json({"newswire": wire, "digits": hand})
+        outputs.settle()
         return
     show(f"Newswire: {documents:,} documents, {PAIR[0]} or {PAIR[1]}; true risk on {FRESH:,} fresh ones", wire, delta)
     show("Digits: 1,297 images of ten digits; true risk on the other 500", hand, delta)
     terminal.console().print(NEXT, markup=False)
-    if report is not None:
-        terminal.echo(f"\nReport: {report} (open it in a browser)")
+    if page is not None:
+        terminal.echo(f"\nReport: {terminal.name(page.written)} (open it in a browser)")
+    outputs.settle()
 
 
 NEXT = """A certificate costs no hold-out set: it comes from the mistakes made on the way. In your own code:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from onepass.cli import pages, terminal
 from onepass.cli import reading as reader
+from onepass.cli.outputs import Output, Outputs
 from onepass.cli.terminal import Sectioned, console, options, print_json, progress
 from onepass.errors import DataError
 
@@ -101,9 +102,10 @@ def command(
     onepass experts advice.csv --ignore date --report page.html
     onepass experts --data train.svm --experts perceptron,margin,pa
     """
-    if figure is not None:
-        check_figure(figure, force)
-    pages.check(report, force)
+    outputs = Outputs([path for path in (file, data) if path])
+    drawing = check_figure(outputs, figure, force)
+    page = pages.check(outputs, report, force)
+    outputs.claim("--on-error", reader.quarantine(reading))
     if (file is None) == (data is None):
         raise click.UsageError("either FILE or --data is needed")
     columns = read_columns(file, outcome, reading) if file else learned_columns(str(data), learners.split(","), reading)
@@ -114,25 +116,27 @@ def command(
     result = summary(run, columns.names, top) | {"skipped": columns.skipped}
     if choice["switches"] is not None and choice["rule"] == "share":
         result |= tracking(forecaster, columns, choice["switches"])
-    if figure is not None:
+    if drawing is not None:
         from onepass.report.experts import draw
 
-        draw(run, figure, columns.names)
-        result["figure"] = figure
+        with drawing.writing():
+            draw(run, drawing.path, columns.names, overwrite=drawing.overwrite)
+        result["figure"] = drawing.written
     record = {"command": "experts", "forecaster": repr(forecaster), **result}
-    if report is not None or as_json:
+    if page is not None or as_json:
         from onepass.report.experts import details
 
         known = pages.identity(file or str(data))
         made = pages.made(options=choice, data=known)
-        record |= {"report": report, "details": details(run, columns.names) | made}
-        pages.write(record, report)
+        record["details"] = details(run, columns.names) | made
+        record["report"] = pages.write(record, page)
     if as_json:
         print_json(record)
     else:
         show(run, result)
-        if report is not None and not quiet:
-            terminal.echo(f"wrote {report}", err=True)
+        if page is not None and not quiet:
+            terminal.echo(f"wrote {terminal.name(page.written)}", err=True)
+    outputs.settle()
 
 
 def read_columns(file: str, outcome: str, reading: dict[str, Any]) -> Columns:
@@ -233,19 +237,17 @@ def make_forecaster(
         raise click.UsageError(str(error)) from error
 
 
-def check_figure(path: str, force: bool) -> None:
-    """Complains before the run, not after it, of a figure that could not be written."""
+def check_figure(outputs: Outputs, path: str | None, force: bool) -> Output | None:
+    """The figure, if one is wanted; complains before the run, not after it, if it could not be written."""
+    if path is None:
+        return None
     from onepass.report.style import FORMATS
 
-    target = Path(path)
-    if target.suffix.lstrip(".").lower() not in FORMATS:
+    if Path(path).suffix.lstrip(".").lower() not in FORMATS:
         raise click.BadParameter(f"{path!r} must end in .{', .'.join(FORMATS)}", param_hint="--figure")
-    if not target.parent.is_dir():
-        raise click.BadParameter(f"the folder {str(target.parent)!r} does not exist", param_hint="--figure")
     if find_spec("matplotlib") is None:
         raise click.UsageError("figures need matplotlib: pip install 'onepass[report]'")
-    if target.exists() and not force:
-        raise click.BadParameter(f"{path!r} exists; --force overwrites it", param_hint="--figure")
+    return outputs.check("--figure", path, force)
 
 
 def summary(run: Any, names: list[str], top: int) -> dict[str, Any]:
@@ -298,4 +300,4 @@ def show(run: Any, result: dict[str, Any]) -> None:
         table.add_row(Text(repr(row["expert"])[1:-1]), f"{row['loss']:,.6g}", f"{row['weight']:.4f}")
     out.print(table)
     if "figure" in result:
-        out.print(f"figure: {result['figure']}", markup=False)
+        out.print(f"figure: {terminal.name(result['figure'])}", markup=False)

@@ -21,13 +21,12 @@ def command(model: str, as_json: bool, quiet: bool) -> None:
       onepass inspect model.safetensors
       onepass inspect model.safetensors --json | jq .about.certificate.risk
     """
-    from onepass.errors import printable
     from onepass.model_files import read
 
     try:
         said, weights = read(model)
     except OSError as error:
-        raise click.UsageError(f"{model}: {error.strerror}") from None
+        raise click.UsageError(f"{terminal.name(model)}: {error.strerror}") from None
     used = int((weights != 0).any(axis=1).sum())
     facts: dict[str, Any] = {
         "features": len(weights) - 1,
@@ -41,10 +40,10 @@ def command(model: str, as_json: bool, quiet: bool) -> None:
     lines = facts | {name: value for name, value in about.items() if name != "certificate"}
     for name, value in lines.items():
         terminal.echo(
-            f"{name:12s} {printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}"
+            f"{name:12s} {terminal.name(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}"
         )
     certificate = about.get("certificate")
     if isinstance(certificate, dict):
         terminal.echo("certificate")
         for name, value in certificate.items():
-            terminal.echo(f"  {name:12s} {printable(json.dumps(value, ensure_ascii=False))}")
+            terminal.echo(f"  {name:12s} {terminal.name(json.dumps(value, ensure_ascii=False))}")

@@ -10,6 +10,7 @@ import click
 from rich.table import Table
 
 from onepass.cli import pages, terminal
+from onepass.cli.outputs import Output, Outputs
 from onepass.cli.terminal import console, options, print_json, progress
 
 EXPERIMENTS = {  # the name of each in onepass.lab.experiments, which is imported only when one is run
@@ -41,9 +42,9 @@ def command() -> None:
 
 def run(name: str, replicas: int | None, alpha: float | None, output: str, force: bool, **how: Any) -> None:
     """Check where the files go, run the experiment, write them, and say what was found."""
-    files = [Path(output) / f"{name}{suffix}" for suffix in SUFFIXES]
-    check(Path(output), files, force)
-    pages.check(how["report"], force)
+    outputs = Outputs()
+    *figures, table = check(outputs, Path(output), [f"{name}{suffix}" for suffix in SUFFIXES], force)
+    page = pages.check(outputs, how["report"], force)
     from onepass.files import replacing
     from onepass.lab.experiments import EXPERIMENTS as FUNCTIONS
     from onepass.lab.experiments import How
@@ -56,44 +57,51 @@ def run(name: str, replicas: int | None, alpha: float | None, output: str, force
             experiment = FUNCTIONS[name](**chosen, how=settings)
         except ValueError as error:
             raise click.UsageError(str(error)) from error
-    for file in files[:2]:
-        draw(experiment, file)
-    with replacing(files[2]) as table:
-        table.write(experiment.table().encode())
+    for figure in figures:
+        with figure.writing():
+            draw(experiment, figure.path, overwrite=force)
+    with table.writing(), replacing(table.path, overwrite=force) as rows:
+        rows.write(experiment.table().encode())
+    files = [file.written for file in (*figures, table)]
     result = {"command": "lab", "experiment": name, **experiment.settings, "findings": _findings(experiment)}
-    if how["report"] or how["as_json"]:
+    if page is not None or how["as_json"]:
         from onepass.report.lab import details
 
-        result |= {"report": how["report"], "details": details(experiment) | pages.made()}
-        pages.write(result, how["report"])
-        files += [Path(how["report"])] if how["report"] else []
+        result["details"] = details(experiment) | pages.made()
+        result["report"] = pages.write(result, page)
+        files += [page.written] if page is not None else []
     if how["as_json"]:
-        print_json(result | {"files": [str(file) for file in files]})
-        return
+        print_json(result | {"files": files})
+    else:
+        _show(experiment)
+        if not how["quiet"]:
+            terminal.echo(f"wrote {terminal.name(', '.join(files))}", err=True)
+    outputs.settle()
+
+
+def _show(experiment: Any) -> None:
+    """What was found beside what had to be."""
     rows = Table("", "measured", "expected", "", title=experiment.title, title_justify="left")
     for f in experiment.findings:
         verdict = "holds" if f.holds else "does not hold"
         rows.add_row(f.what, f"{f.measured:.4g} ± {f.error:.2g}", f"{f.expected:.4g} ± {f.tolerance:.2g}", verdict)
     console().print(rows)
-    if not how["quiet"]:
-        terminal.echo(f"wrote {', '.join(map(str, files))}", err=True)
 
 
 def _findings(experiment: Any) -> list[dict[str, Any]]:
     return [{**finding._asdict(), "holds": finding.holds} for finding in experiment.findings]
 
 
-def check(folder: Path, files: list[Path], force: bool) -> None:
+def check(outputs: Outputs, folder: Path, names: list[str], force: bool) -> list[Output]:
     """Everything that could spoil the end of a long run, before it starts; the folder is made if it is not there."""
-    there = [str(file) for file in files if file.exists()]
-    if there and not force:
-        raise click.UsageError(f"{', '.join(there)}: already there; --force overwrites")
     if importlib.util.find_spec("matplotlib") is None:
         raise click.UsageError("figures need matplotlib: pip install 'onepass[report]'")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise click.UsageError(f"--output: {str(folder)!r} cannot be made a folder ({error.strerror})") from None
+    checked = [outputs.check("--output", str(folder / name), force) for name in names]
+    return [output for output in checked if output is not None]
 
 
 def subcommand(name: str, text: str) -> click.Command:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from onepass.cli import terminal
+from onepass.cli.outputs import Outputs
 
 
 @click.command("newswire")
@@ -34,11 +33,16 @@ def command(
     from onepass.files import replacing
     from onepass.io import dump_svmlight
 
-    if os.path.exists(output) and not force:
-        raise click.UsageError(f"--output: {output} is there already; --force overwrites it")
+    outputs = Outputs()
+    place = outputs.check("--output", output, force)
+    assert place is not None
     names = tuple(categories.split(","))
     wire = Newswire(seed)
-    with replacing(output) as file, terminal.progress("writing", documents, quiet) as tick:
+    with (
+        place.writing(),
+        replacing(output, overwrite=force) as file,
+        terminal.progress("writing", documents, quiet) as tick,
+    ):
         for first in range(skip, skip + documents, 2048):
             last = min(first + 2048, skip + documents)
             try:
@@ -48,6 +52,7 @@ def command(
             dump_svmlight(file, rows, 2 * codes - 1 if len(names) == 2 else codes)
             tick(last - skip)
     if as_json:
-        terminal.print_json({"command": "newswire", "documents": documents, "output": output})
+        terminal.print_json({"command": "newswire", "documents": documents, "output": place.written})
     else:
-        terminal.echo(f"wrote {documents:,} documents to {output}")
+        terminal.echo(f"wrote {documents:,} documents to {terminal.name(place.written)}")
+    outputs.settle()

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onepass import __version__
-from onepass.cli import terminal
 
 if TYPE_CHECKING:
     from onepass.certificates import Certificate
+    from onepass.cli.outputs import Output, Outputs
     from onepass.history import History
     from onepass.io import Stream
     from onepass.passes import Pass
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 option = click.option("--report", metavar="FILE", help="Write a page about this run here (one HTML file).")
 
 
-def check(path: str | None, force: bool, name: str = "--report") -> None:
-    """Say before the run, not after it, why the page could not be written."""
+def check(outputs: Outputs, path: str | None, force: bool, name: str = "--report") -> Output | None:
+    """The page, if one is wanted; says before the run, not after it, why it could not be written."""
     if path is None:
-        return
+        return None
     if path == "-":
         raise click.UsageError(f"{name} - is not supported: print --json, and pipe it to onepass report - -o -")
     from importlib.util import find_spec
@@ -30,17 +30,19 @@ def check(path: str | None, force: bool, name: str = "--report") -> None:
     missing = [module for module in ("jinja2", "matplotlib") if find_spec(module) is None]
     if missing:
         raise click.UsageError(f"{name} needs {' and '.join(missing)}: pip install 'onepass[report]'")
-    terminal.check_place(name, path, force)
+    return outputs.check(name, path, force)
 
 
-def write(record: dict[str, Any], path: str | None) -> None:
-    """Write the page of this result, if one was asked for."""
-    if path is None:
-        return
+def write(record: dict[str, Any], page: Output | None) -> str | None:
+    """Write the page of this result, if one was asked for; where it is."""
+    if page is None:
+        return None
     from onepass.report.page import write as write_page
     from onepass.report.records import page_of
 
-    write_page(page_of(record, path), path)
+    with page.writing():
+        write_page(page_of(record, page.path), page.path, overwrite=page.overwrite)
+    return page.written
 
 
 def watched(run: Pass, wanted: bool, before: Sequence[Sequence[Any]] = ()) -> Any:

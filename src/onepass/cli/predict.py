@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import IO, Any
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from onepass.cli import reading as reader
 from onepass.cli import resuming, terminal
-from onepass.errors import printable
+from onepass.cli.outputs import Output, Outputs
 from onepass.files import replacing
 
 Sink = Callable[[list[int], Any], None]  # takes the numbers of the classes, and scores
@@ -68,8 +68,11 @@ def command(
         raise click.UsageError("--json and --jsonl print on stdout, where the labels go: add --output FILE")
     if output == "-" and sys.stdout is None:
         raise click.UsageError("stdout is closed: --output FILE writes to a file")
-    if output != "-" and not (append and os.path.isfile(output)):
-        terminal.check_place("--output", output, force, "--force overwrites it, --append writes behind it")
+    outputs = Outputs(paths, [model])
+    remedy = "--force overwrites it, --append writes behind it"
+    place = outputs.check("--output", output, force, append=append, remedy=remedy)
+    assert place is not None
+    outputs.claim("--on-error", reader.quarantine(reading))
     found = _load(model, LinearModel.load)
     names = [label if isinstance(label, str) else reader.label_text(label) for label in found.classes]
     kept = found.about.get("reading")
@@ -77,7 +80,7 @@ def command(
     rows = labelled = wrong = 0
     with _interruptible(say), reader.opened(paths, reading, own, labelled=False) as stream:
         reader.check_bad(stream, reading["max_bad"])  # is it a number? Before anything is written
-        with _sink(output, scores, names, append) as write, terminal.bar(stream.total_bytes, say) as tick:
+        with _sink(place, scores, names, append) as write, terminal.bar(stream.total_bytes, say) as tick:
             for chunk in stream:
                 reader.check_columns(stream, kept)
                 reader.check_bad(stream, reading["max_bad"])
@@ -94,15 +97,16 @@ def command(
         say.aside(f"{stream.skipped:,} bad lines have no prediction, the first: {stream.faults[0]}")
     if output != "-":
         told = {"rows": rows, "labelled": labelled, "wrong": wrong, "skipped": stream.skipped}
-        result = {"command": "predict", **told, "output": output}
-        say.result(result, lambda: f"wrote {rows:,} predictions to {printable(output)}")
+        result = {"command": "predict", **told, "output": place.written}
+        say.result(result, lambda: f"wrote {rows:,} predictions to {terminal.name(place.written)}")
+    outputs.settle()
 
 
 def _load(path: str, load: Callable[[str], Any]) -> Any:
     try:
         return load(path)
     except OSError as error:
-        raise click.UsageError(f"{path}: {error.strerror}") from None
+        raise click.UsageError(f"{terminal.name(path)}: {error.strerror}") from None
 
 
 @contextmanager
@@ -136,28 +140,31 @@ def _narrowed(rows: Any, features: int) -> Any:
 
 
 @contextmanager
-def _sink(output: str, scores: bool, names: list[str], append: bool) -> Iterator[Sink]:
+def _sink(place: Output, scores: bool, names: list[str], append: bool) -> Iterator[Sink]:
     """Where predictions go. A file takes its place only when it is whole, unless it is appended to."""
+    output = place.path
     kind = output.rsplit(".", 1)[-1].lower() if output != "-" else "txt"
     if kind == "parquet" and append:
         raise click.UsageError("--append: a Parquet file cannot be appended to")
     if kind != "jsonl":  # JSON can hold half of a surrogate pair, UTF-8 cannot
         names = [name.encode(errors="backslashreplace").decode() for name in names]
     begun = append and os.path.exists(output) and os.path.getsize(output) > 0
-    try:
-        with _stdout() if output == "-" else open(output, "ab") if append else replacing(output) as file:
-            if kind == "parquet":
-                with _parquet(file, scores, names) as write:
-                    yield write
-            else:
-                if kind == "csv" and not begun:
-                    header = ["label", *(_columns(names) if scores else [])]
-                    file.write((",".join(map(_cell, header)) + "\n").encode())
-                shown = [printable(name) for name in names] if output == "-" and sys.stdout.isatty() else names
-                yield _text(file, kind, scores, shown)
-    except OSError as error:
-        place = "stdout" if output == "-" else printable(output)
-        raise click.ClickException(f"cannot write to {place}: {error.strerror or error}") from None
+    with place.writing(), _opened(place, append) as file:
+        if kind == "parquet":
+            with _parquet(file, scores, names) as write:
+                yield write
+        else:
+            if kind == "csv" and not begun:
+                header = ["label", *(_columns(names) if scores else [])]
+                file.write((",".join(map(_cell, header)) + "\n").encode())
+            shown = [terminal.name(name) for name in names] if output == "-" and sys.stdout.isatty() else names
+            yield _text(file, kind, scores, shown)
+
+
+def _opened(place: Output, append: bool) -> AbstractContextManager[IO[bytes]]:
+    if place.path == "-":
+        return _stdout()
+    return open(place.path, "ab") if append else replacing(place.path, overwrite=place.overwrite)
 
 
 @contextmanager

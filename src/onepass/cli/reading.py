@@ -88,6 +88,11 @@ def said(reading: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
+def quarantine(reading: dict[str, Any]) -> str | None:
+    """The file that bad lines go to, if there is one."""
+    return reading["on_error"].partition("=")[2] or None
+
+
 @contextmanager
 def opened(
     paths: tuple[str, ...],
@@ -123,7 +128,7 @@ def opened(
         if isinstance(error, DataError):
             raise
         if isinstance(error, OSError):
-            raise click.UsageError(f"--on-error: {error.filename}: {error.strerror}") from None
+            raise click.UsageError(f"--on-error: {terminal.name(error.filename)}: {error.strerror}") from None
         raise click.UsageError(str(error)) from None
     try:
         with stream:
@@ -239,6 +244,4 @@ def identity(known: Any) -> dict[str, Any]:
 
 def label_text(label: Any) -> str:
     """A label as it stood in the file: 1, not 1.0."""
-    from onepass.errors import printable
-
-    return printable(label) if isinstance(label, str) else f"{label:.17g}"
+    return terminal.name(label) if isinstance(label, str) else f"{label:.17g}"

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from onepass.cli import pages, terminal
+from onepass.cli.outputs import Outputs
 
 
 @click.command("report")
@@ -36,7 +37,10 @@ def command(runs: tuple[str, ...], output: str | None, force: bool, as_json: boo
     if output is None and runs[0] == "-":
         raise click.UsageError("--output is needed when RUN is stdin")
     target = output or str(Path(runs[0]).with_suffix(".html"))
-    pages.check(None if target == "-" else target, force, "--output")
+    outputs = Outputs(files=runs)
+    if target == "-":
+        outputs.claim("--output", target)
+    place = pages.check(outputs, None if target == "-" else target, force, "--output")
     found = []
     for path in runs:
         try:
@@ -45,11 +49,13 @@ def command(runs: tuple[str, ...], output: str | None, force: bool, as_json: boo
             raise DataError(f"cannot open: {error.strerror}", path=path) from None
         found.append(data)
     page = records.page_of(records.joined(found, list(runs)), runs[0])
-    if target == "-":
+    if place is None:
         terminal.data(render(page))
         return
-    write_page(page, target)
+    with place.writing():
+        write_page(page, target, overwrite=force)
     if as_json:
-        terminal.print_json({"command": "report", "output": target})
+        terminal.print_json({"command": "report", "output": place.written})
     else:
-        terminal.echo(f"wrote {target}")
+        terminal.echo(f"wrote {terminal.name(place.written)}")
+    outputs.settle()

@@ -10,9 +10,15 @@ import click
 
 from onepass.cli import terminal
 from onepass.cli.lab import check
+from onepass.cli.outputs import Output, Outputs
 from onepass.cli.terminal import options, print_json, progress
 
 FIGURES = {"figure2": "perceptron", "figure3": "margin"}
+LOSSES, TABLE, CERTIFICATES = (
+    [".png", ".svg", ".pdf"],
+    ".csv",
+    ["-certificates.png", "-certificates.svg", "-certificates.pdf"],
+)
 DOCUMENTS, QUICK = 50_000, 6_000
 TICKS = 1000  # of the progress bar
 
@@ -51,16 +57,16 @@ def command(figure: str, data: str | None, output: str, force: bool, as_json: bo
     """
     names = list(FIGURES) if figure == "all" else [figure]
     folder = Path(output)
-    files = {name: [folder / f"{name}{end}" for end in (".png", ".svg", ".pdf", ".csv")] for name in names}
-    more = {name: [folder / f"{name}-certificates{end}" for end in (".png", ".svg", ".pdf")] for name in names}
-    check(folder, [file for name in names for file in (*files[name], *more[name])], force)
+    outputs = Outputs([data] if data else [])
+    files = {
+        name: check(outputs, folder, [f"{name}{end}" for end in (*LOSSES, TABLE, *CERTIFICATES)], force)
+        for name in names
+    }
     if data is not None and how["documents"] is not None:
         raise click.UsageError("--documents draws a newswire: leave it out with --data")
     if data is not None and not Path(data).exists() and data != "rcv1":
         raise click.UsageError(f"--data: {data!r} is not there (a folder, a file, or the word rcv1 expected)")
     from onepass.experiments import Design, newswire, read, study
-    from onepass.files import replacing
-    from onepass.report.experiments import draw_certificates, draw_losses
 
     quick = how["quick"]
     documents = how["documents"] or (QUICK if quick else DOCUMENTS)
@@ -74,23 +80,32 @@ def command(figure: str, data: str | None, output: str, force: bool, as_json: bo
         found = study(corpus, learners, design, threads=how["threads"], tick=lambda share: tick(int(TICKS * share)))
     with progress("drawing figures", None, quiet):
         for name, result in zip(names, found, strict=True):
-            *figures, table = files[name]
-            draw_losses(result, *figures)
-            draw_certificates(result, *more[name])
-            with replacing(table) as file:
-                file.write(result.table().encode())
-    written = [str(file) for name in names for file in (*files[name], *more[name])]
+            _write(result, files[name], force)
+    written = [file.written for name in names for file in files[name]]
     if as_json:
         said = {name: _plain(result) for name, result in zip(names, found, strict=True)}
         about = {"command": "reproduce", "data": corpus.name, "remarks": list(corpus.remarks), **vars(design)}
         print_json({**about, **said, "files": written})
-        return
-    for result in found:
-        show(result)
-    if not quiet:
-        for remark in corpus.remarks:
-            terminal.echo(remark, err=True)
-        terminal.echo(f"wrote {', '.join(written)}", err=True)
+    else:
+        for result in found:
+            show(result)
+        for line in () if quiet else (*corpus.remarks, f"wrote {terminal.name(', '.join(written))}"):
+            terminal.echo(line, err=True)
+    outputs.settle()
+
+
+def _write(result: Any, files: list[Output], force: bool) -> None:
+    """The figures and the table of a study, in the order of their names."""
+    from onepass.files import replacing
+    from onepass.report.experiments import draw_certificates, draw_losses
+
+    losses, table, certificates = files[: len(LOSSES)], files[len(LOSSES)], files[len(LOSSES) + 1 :]
+    for draw, figures in ((draw_losses, losses), (draw_certificates, certificates)):
+        for figure in figures:  # each for itself: one that another process was faster with leaves the others alone
+            with figure.writing():
+                draw(result, figure.path, overwrite=force)
+    with table.writing(), replacing(table.path, overwrite=force) as file:
+        file.write(result.table().encode())
 
 
 def _plain(result: Any) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from onepass.cli import terminal
 from onepass.errors import CheckpointError, ModelError, ResumeError, printable
 
 if TYPE_CHECKING:
+    from onepass.cli.outputs import Outputs
     from onepass.io import Stream
     from onepass.io.checkpoint import Checkpoint
     from onepass.io.stream import Position
@@ -67,7 +68,13 @@ def options(function: Callable[..., Any]) -> Callable[..., Any]:
     return terminal.gathering(function, "keeping", _OPTIONS, dict, "Stopping and going on")
 
 
-def begin(keeping: dict[str, Any], paths: tuple[str, ...], force: bool, say: terminal.Say) -> Keeper:
+def claim(outputs: Outputs, path: str | None) -> None:
+    """The files of a checkpoint are no other output, nor anything that is read."""
+    for file in () if path is None else (path, f"{path}.prev", f"{path}.lock"):
+        outputs.claim("--checkpoint", file)
+
+
+def begin(keeping: dict[str, Any], paths: tuple[str, ...], outputs: Outputs, force: bool, say: terminal.Say) -> Keeper:
     """The checkpoint of this command, locked until the command ends, and what was found in it."""
     path, resume = keeping["checkpoint"], keeping["resume"]
     kept = Keeper(path, keeping["checkpoint_every"], say)
@@ -82,7 +89,7 @@ def begin(keeping: dict[str, Any], paths: tuple[str, ...], force: bool, say: ter
         return kept
     from onepass.io import checkpoint
 
-    terminal.check_place("--checkpoint", path, force=True)  # what is there is looked at below
+    outputs.check("--checkpoint", path, force=True)  # what is there is looked at below
     try:
         click.get_current_context().with_resource(checkpoint.locked(path))
         there = [file for file in (path, checkpoint.previous(path)) if os.path.exists(file)]
@@ -95,19 +102,23 @@ def begin(keeping: dict[str, Any], paths: tuple[str, ...], force: bool, say: ter
                 say.aside(f"{path} is not there yet: beginning with the first row")
         elif there and not force:
             raise click.UsageError(
-                f"--checkpoint: {there[0]} is there already; --resume goes on from it, --force begins anew"
+                f"--checkpoint: {printable(there[0])} is there already; --resume goes on from it, --force begins anew"
             )
         else:
             for file in there:
                 if not checkpoint.is_checkpoint(file):  # --force is no leave to remove somebody's data
-                    raise click.UsageError(f"--checkpoint: {file} is there, and is no checkpoint; remove it yourself")
+                    raise click.UsageError(
+                        f"--checkpoint: {printable(file)} is there, and is no checkpoint; remove it yourself"
+                    )
                 os.unlink(file)
     except ResumeError as error:
         raise click.UsageError(str(error)) from None
     except CheckpointError as error:
-        raise CheckpointError(f"{error}. To begin anew, remove {path}, or --force without --resume") from None
+        raise CheckpointError(
+            f"{error}. To begin anew, remove {printable(path)}, or --force without --resume"
+        ) from None
     except OSError as error:
-        raise click.UsageError(f"--checkpoint: {error.filename}: {error.strerror}") from None
+        raise click.UsageError(f"--checkpoint: {printable(error.filename)}: {error.strerror}") from None
     return kept
 
 
@@ -116,6 +127,7 @@ class Keeper:
 
     def __init__(self, path: str | None, every: float, say: terminal.Say) -> None:
         self.path, self.every, self.say = path, every, say
+        self.shown = printable(path or "")  # in messages
         self.again = False  # whether this may be a later start of the same command
         self.found: Checkpoint | None = None  # what there was to resume
         self.written, self.spent = 0, 0.0  # checkpoints, and seconds it took to write them
@@ -150,7 +162,7 @@ class Keeper:
         else:
             file = open(quarantine, "r+b")  # noqa: SIM115 - the caller closes it
             if os.fstat(file.fileno()).st_size < position.quarantined:
-                raise ResumeError(f"{quarantine} is shorter than it was, {position.quarantined:,} bytes")
+                raise ResumeError(f"{printable(quarantine)} is shorter than it was, {position.quarantined:,} bytes")
             file.truncate(position.quarantined)  # what was written after the checkpoint comes again
             file.seek(position.quarantined)
         self.sync = lambda: _to_disk(file)
@@ -178,11 +190,11 @@ class Keeper:
                 self.say.aside(f"going on from {self.path} after {run.rows:,} rows")
         except ResumeError as error:
             raise click.UsageError(
-                f"--resume: {self.path} holds another run. {error}. Resume with the options of then, or begin anew "
+                f"--resume: {self.shown} holds another run. {error}. Resume with the options of then, or begin anew "
                 "with another --checkpoint"
             ) from None
         except CheckpointError as error:
-            raise CheckpointError(f"{self.path}: {error}") from None
+            raise CheckpointError(f"{self.shown}: {error}") from None
 
     @property
     def history(self) -> list[list[Any]]:
@@ -203,14 +215,14 @@ class Keeper:
         files = expand(paths)
         differs = self.position and files_differ(self.position, files, [identify(file) for file in files])
         if differs:
-            raise click.UsageError(f"--resume: {self.path} holds another run. {differs}")
-        result, anew = self.found.said["result"], f"remove {self.path} to train anew"
+            raise click.UsageError(f"--resume: {self.shown} holds another run. {differs}")
+        result, anew = self.found.said["result"], f"remove {self.shown} to train anew"
         if output != result["output"]:
             raise click.UsageError(
-                f"--resume: the run in {self.path} is finished (--output {result['output']}); {anew}"
+                f"--resume: the run in {self.shown} is finished (--output {terminal.name(result['output'])}); {anew}"
             )
         if output is not None and not os.path.exists(output):
-            raise click.UsageError(f"--resume: the run is finished, but its model {output} is gone; {anew}")
+            raise click.UsageError(f"--resume: the run is finished, but its model {printable(output)} is gone; {anew}")
         self.say.aside(f"{self.path}: this run is finished; this is what it gave")
         return result, self.found.said["text"]
 
@@ -269,7 +281,7 @@ class Keeper:
     def _warn(self, why: str) -> None:
         if why != self._trouble:
             held = f"it holds {self._rows:,} rows" if self._rows else "there is none yet"
-            terminal.echo(f"onepass: no checkpoint could be written to {self.path}: {why} ({held})", err=True)
+            terminal.echo(f"onepass: no checkpoint could be written to {self.shown}: {why} ({held})", err=True)
         self._trouble = why
 
     def finish(self, run: Pass, result: dict[str, Any], text: str) -> None:

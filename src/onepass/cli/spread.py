@@ -14,6 +14,7 @@ import click
 from onepass.cli import learning as learner
 from onepass.cli import reading as reader
 from onepass.cli import terminal
+from onepass.cli.outputs import Output
 
 _OPTIONS = (
     click.option("--dask", metavar="ADDRESS|local:N", help="Spread over the workers of this Dask scheduler."),
@@ -80,23 +81,15 @@ def options(function: Callable[..., Any]) -> Callable[..., Any]:
 def train(
     spreading: Spreading,
     paths: tuple[str, ...],
-    output: str | None,
-    require_risk: float | None,
-    show_code: bool,
+    output: Output | None,
     options: dict[str, Any],
     reading: dict[str, Any],
     say: terminal.Say,
-) -> None:
-    """Learn on the workers; print the certificate, write the model."""
-    _check(spreading, reading, output)
-    asked = reader.said(reading) | ({"on_error": "skip"} if reading["on_error"] == "skip" else {})
-    asked.pop("threads", None)
-    if show_code:
-        terminal.echo(code(spreading, paths, output, options, asked))
-        return
+) -> float | None:
+    """Learn on the workers; print the certificate, write the model. The certified risk, if there is one."""
     _refuse(options)
     begin = time.perf_counter()
-    inputs = _cut(paths, spreading.chunk_bytes, asked)
+    inputs = _cut(paths, spreading.chunk_bytes, asked(reading))
     for note in inputs.notes:
         say.aside(note)
     with _connected(spreading) as client:
@@ -118,7 +111,8 @@ def train(
         read: Any = SimpleNamespace(**found, skipped=merged.skipped)
         model.about["reading"] = reader.remember(reading, read)
         model.about["data"] = [reader.identity(known) for known in inputs.identity]
-        model.save(output)
+        with output.writing():
+            model.save(output.path, overwrite=output.overwrite)
     seconds = time.perf_counter() - begin
     outcome = merged.outcome
     result = {
@@ -134,16 +128,14 @@ def train(
         "stopped": False,
         "skipped": merged.skipped,
         "certificate": certificate.as_dict(),
-        "output": output,
+        "output": output and output.written,
         "workers": workers,
         **outcome._asdict(),
     }
     say.result(result, lambda: _summary(result, certificate))
     rate = (inputs.bytes or 0) / 1e6 / seconds
     say.aside(f"{seconds:.2f} s, {rate:.0f} MB/s, {merged.rows / seconds:,.0f} rows/s on {workers} workers")
-    if require_risk is not None and not certificate.risk <= require_risk:
-        say.aside(f"--require-risk {require_risk} is not met")
-        raise SystemExit(5)
+    return None if certificate.withheld else certificate.risk
 
 
 def _summary(result: dict[str, Any], certificate: Any) -> str:
@@ -157,11 +149,19 @@ def _summary(result: dict[str, Any], certificate: Any) -> str:
         str(certificate),
     ]
     if result["output"]:
-        lines.append(f"wrote {result['output']}")
+        lines.append(f"wrote {terminal.name(result['output'])}")
     return "\n".join(lines)
 
 
-def _check(spreading: Spreading, reading: dict[str, Any], output: str | None) -> None:
+def asked(reading: dict[str, Any]) -> dict[str, Any]:
+    """The reading options that were given, as `cut` takes them."""
+    given = reader.said(reading) | ({"on_error": "skip"} if reading["on_error"] == "skip" else {})
+    given.pop("threads", None)
+    return given
+
+
+def check(spreading: Spreading, reading: dict[str, Any], output: str | None) -> None:
+    """Refuse options that do not go together."""
     if spreading.dask is not None and spreading.workers is not None:
         raise click.UsageError("--dask and --workers: give one of them")
     if output == "-":
@@ -184,14 +184,14 @@ def _refuse(options: dict[str, Any]) -> None:
         raise click.UsageError(str(error)) from None
 
 
-def _cut(paths: tuple[str, ...], chunk_bytes: int, asked: dict[str, Any]) -> Any:
+def _cut(paths: tuple[str, ...], chunk_bytes: int, given: dict[str, Any]) -> Any:
     from onepass.errors import DataError
     from onepass.scale import cut
 
     if "-" in paths:
         raise click.UsageError("stdin cannot be spread over workers: save it first")
     try:
-        return cut(list(paths), chunk_bytes=chunk_bytes, **asked)
+        return cut(list(paths), chunk_bytes=chunk_bytes, **given)
     except (TypeError, ValueError, OSError) as error:
         if isinstance(error, DataError):
             raise

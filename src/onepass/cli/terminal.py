@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -78,14 +77,14 @@ class Say:
         return not self.quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     def aside(self, text: str) -> None:
-        """Something worth knowing, on stderr."""
+        """Something worth knowing, on stderr, in one line."""
         if not self.quiet:
-            echo(text, err=True)
+            echo(name(text), err=True)
 
     def detail(self, text: str) -> None:
-        """Something for those who want to know more, on stderr."""
+        """Something for those who want to know more, on stderr, in one line."""
         if self.verbose:
-            echo(text, err=True)
+            echo(name(text), err=True)
 
     def result(self, result: dict[str, Any], text: Callable[[], str]) -> None:
         """The result, on stdout."""
@@ -122,27 +121,6 @@ def gathering(
     for parameter in wrapped.__click_params__[before:]:
         parameter.section = section
     return wrapped  # type: ignore[no-any-return]
-
-
-def check_place(option: str, path: str | None, force: bool, remedy: str = "--force overwrites it") -> None:
-    """Say before the run, not after an hour, why a file could not be written here."""
-    if path is None:
-        return
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        mode = 0
-    except OSError as error:  # too long a name, links in a circle
-        raise click.UsageError(f"{option}: {path}: {error.strerror}") from None
-    if stat.S_ISDIR(mode):
-        raise click.UsageError(f"{option}: {path} is a folder")
-    if mode and not stat.S_ISREG(mode):  # a pipe or a device, to be written into
-        return
-    folder = os.path.dirname(os.path.realpath(path) if os.path.islink(path) else path) or "."
-    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-        raise click.UsageError(f"{option}: the folder {folder} is not there or cannot be written to")
-    if mode and not force:
-        raise click.UsageError(f"{option}: {path} is there already; {remedy}")
 
 
 class Sectioned(click.Command):

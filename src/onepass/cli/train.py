@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +10,7 @@ import click
 from onepass.cli import learning as learner
 from onepass.cli import memory, pages, resuming, spread, terminal
 from onepass.cli import reading as reader
-from onepass.errors import printable
+from onepass.cli.outputs import Output, Outputs
 
 if TYPE_CHECKING:
     from onepass.certificates import Certificate
@@ -76,7 +75,7 @@ def command(
     more = {"conversion": conversion, "validation_fraction": validation_fraction, "stop_at": stop_at}
     more["penalised"] = "average" if conversion == "penalised" else None
     more["max_features"] = reader.features_allowed(reading)
-    quarantine = reading["on_error"].partition("=")[2]
+    quarantine = reader.quarantine(reading)
     if conversion == "validation" and not validation_fraction:
         raise click.UsageError("--conversion validation keeps rows out of the pass: add --validation-fraction 0.1")
     if spreading.asked:
@@ -86,33 +85,43 @@ def command(
         for name, given in alone.items():
             if given:
                 raise click.UsageError(f"{name} is for one process: leave it out, or leave out --dask and --workers")
-        if not show_code:
-            terminal.check_place("--output", output, force)
-        spread.train(spreading, paths, output, require_risk, show_code, learning | more, reading, say)
+        spread.check(spreading, reading, output)
+        if show_code:
+            terminal.echo(spread.code(spreading, paths, output, learning | more, spread.asked(reading)))
+            return
+        outputs = Outputs(paths, spreading.tls.values())
+        place = outputs.check("--output", output, force)
+        risk = spread.train(spreading, paths, place, learning | more, reading, say)
+        outputs.settle()
+        _require(require_risk, risk, say)
         return
     if show_code:
         bad_lines = {} if reading["on_error"] == "stop" else {"on_error": "skip"}
         terminal.echo(code(paths, output, learning | more, reader.said(reading) | bad_lines))
         return
-    _apart(
-        {"--output": output, "--report": report, "--checkpoint": keeping["checkpoint"], "--on-error": quarantine}, paths
-    )
-    pages.check(report, force)
-    kept = resuming.begin(keeping, paths, force, say)
-    terminal.check_place("--output", output, force or kept.wrote(output))
+    if output == "-":
+        raise click.UsageError("--output - is not supported: a model is a file")
+    outputs = Outputs(paths)
+    outputs.claim("--output", output)
+    resuming.claim(outputs, keeping["checkpoint"])
+    outputs.claim("--on-error", quarantine)
+    page = pages.check(outputs, report, force)
+    kept = resuming.begin(keeping, paths, outputs, force, say)
+    place = outputs.check("--output", output, force or kept.wrote(output))
     run = learner.make(learning, **more)
     kept.restore(run, reading)
     if kept.finished:
         result, text = kept.result(paths, output)
-        pages.write(result, report)
+        pages.write(result, page)
         say.result(result, lambda: text)
+        outputs.settle()
         _require(require_risk, result["risk"], say)
         return
     shown = bool(report) or say.as_json or say.as_jsonl
     run = pages.watched(run, shown, kept.history)
     with reader.opened(paths, reading, resumed=kept) as stream:
         say.aside(
-            f"reading {printable(', '.join(stream.paths[:3]))} as {stream.format}, compression {stream.compression}"
+            f"reading {terminal.name(', '.join(stream.paths[:3]))} as {stream.format}, compression {stream.compression}"
         )
         kept.look_at(stream)
 
@@ -124,11 +133,12 @@ def command(
     with resuming.attending(say) as attention:
         try:
             with attention.waiting():  # all rows are learned: what they have given is not to be lost
-                certificate = _conclude(run, feeding, kept, output, report, shown, learning | more, reading, say)
+                certificate = _conclude(run, feeding, kept, place, page, shown, learning | more, reading, say)
         except KeyboardInterrupt:
             raise SystemExit(attention.status) from None
     if feeding.interrupted:
         raise SystemExit(feeding.status)
+    outputs.settle()
     _require(require_risk, None if certificate.withheld else certificate.risk, say)
 
 
@@ -136,15 +146,15 @@ def _conclude(
     run: Any,
     feeding: learner.Feeding,
     kept: resuming.Keeper,
-    output: str | None,
-    report: str | None,
+    output: Output | None,
+    page: Output | None,
     shown: bool,
     options: dict[str, Any],
     reading: dict[str, Any],
     say: terminal.Say,
 ) -> Certificate:
     """Write model, page and checkpoint, and say what came out."""
-    stream, certificate, written = feeding.stream, run.certificate(), None
+    stream, certificate = feeding.stream, run.certificate()
     if feeding.interrupted:
         say.aside(f"interrupted after {run.rows:,} rows; neither model nor page was written")
         if kept.how_to_go_on():
@@ -154,13 +164,11 @@ def _conclude(
         model.about["reading"] = reader.remember(reading, stream)
         model.about["data"] = [reader.identity(known) for known in stream.identity if known is not None]
         try:
-            model.save(output)
-        except OSError as error:
+            with output.writing():
+                model.save(output.path, overwrite=output.overwrite)
+        except click.ClickException:
             kept.save(run)
-            raise click.ClickException(
-                f"cannot write {output}: {error.strerror}; what was there before is intact"
-            ) from None
-        written = output
+            raise
     result = {
         "command": "train",
         **feeding.facts(),
@@ -171,13 +179,13 @@ def _conclude(
         "skipped": stream.skipped,
         "skipped_lines": [str(fault) for fault in stream.faults],
         "certificate": certificate.as_dict(),
-        "output": written,
-        "report": None if feeding.interrupted else report,
+        "output": None if feeding.interrupted or output is None else output.written,
+        "report": None,
     }
     seconds = feeding.seconds
     if shown:
         result["details"] = pages.of_pass(run, stream, reading, options)
-        pages.write(result, result["report"])
+        result["report"] = None if feeding.interrupted else pages.write(result, page)
     if feeding.interrupted:
         result["resume"] = kept.how_to_go_on()
     else:
@@ -192,16 +200,6 @@ def _conclude(
         f"model {seconds - feeding.learning - kept.spent:.2f} s"
     )
     return cast("Certificate", certificate)
-
-
-def _apart(places: dict[str, str | None], paths: tuple[str, ...]) -> None:
-    """Say before the run that one file would be written over another."""
-    if places["--output"] == "-":
-        raise click.UsageError("--output - is not supported: a model is a file")
-    taken = {os.path.realpath(path): "what is read" for path in paths}
-    for option, path in places.items():
-        if path and (other := taken.setdefault(os.path.realpath(path), option)) != option:
-            raise click.UsageError(f"{option}: {path} is {other}, too; give it a file of its own")
 
 
 def _no_better_than_a_guess(run: Any) -> list[str]:
@@ -233,7 +231,7 @@ def _summary(result: dict[str, Any], certificate: Any) -> str:
     if result["stopped"]:
         lines.append("stopped: the certified risk has reached --stop-at")
     lines.append(str(certificate))
-    lines += [f"wrote {result[name]}" for name in ("output", "report") if result[name]]
+    lines += [f"wrote {terminal.name(result[name])}" for name in ("output", "report") if result[name]]
     return "\n".join(lines)
 
 

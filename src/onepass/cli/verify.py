@@ -39,10 +39,10 @@ def command(model: str, paths: tuple[str, ...], reading: dict[str, Any], say: te
     try:
         said, weights = read(model)
     except OSError as error:
-        raise click.UsageError(f"{model}: {error.strerror}") from None
+        raise click.UsageError(f"{terminal.name(model)}: {error.strerror}") from None
     result: dict[str, Any] = {"command": "verify", "sha256": said["sha256"], "file": "intact"}
     if not paths:
-        say.result(result, lambda: f"{model}: intact, SHA-256 {said['sha256']}")
+        say.result(result, lambda: f"{terminal.name(model)}: intact, SHA-256 {said['sha256']}")
         return
     about = said["about"]
     run = _repeated(said)
@@ -60,7 +60,7 @@ def command(model: str, paths: tuple[str, ...], reading: dict[str, Any], say: te
     say.result(
         result,
         lambda: (
-            f"{model}: intact, SHA-256 {said['sha256']}\n"
+            f"{terminal.name(model)}: intact, SHA-256 {said['sha256']}\n"
             f"data: {words[same_data]}; weights: {words[same_weights]}; certificate: {words[same_certificate]}"
         ),
     )
@@ -68,7 +68,8 @@ def command(model: str, paths: tuple[str, ...], reading: dict[str, Any], say: te
         if not same_data:
             raise SystemExit(3)
         raise ModelError(
-            f"{model}: this data gives another model, with the learner and the options that the file names"
+            f"{terminal.name(model)}: this data gives another model, with the learner and the options "
+            "that the file names"
         )
 
 
