@@ -1,6 +1,7 @@
 """Several machines with real worker processes: killed at every step, poisoned, unlike each other, and left alone."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -23,6 +24,8 @@ from onepass.errors import DataError, ScaleError
 from onepass.io import dump_svmlight
 from onepass.models import LinearModel
 from onepass.scale import connect, cut, learn, local_workers
+from onepass.scale.clusters import tls_faults
+from onepass.scale.crews import Cluster
 from onepass.scale.kmeans import kmeans
 from strategies import csr, dyadic
 
@@ -252,6 +255,10 @@ def test_the_program_trains_on_local_workers(file, inputs, here, tmp_path):
         (["--dask", "tcp://127.0.0.1:1", "--workers", "2"], "one of them"),
         (["--dask", "tcp://127.0.0.1:1", "--tls-ca-file", "ca.pem"], "tls://"),
         (["--dask", "local:x"], "local:N"),
+        (["--dask", "tls://127.0.0.1:1"], "--tls-ca-file: missing"),
+        (["--dask", "tls://127.0.0.1:1"], "--tls-cert: missing"),
+        (["--dask", "tls://127.0.0.1:1", "--tls-ca-file", __file__], "Error: --tls-cert: missing"),
+        (["--dask", "tls://127.0.0.1:1", "--tls-cert", "no.pem"], "--tls-cert: no.pem: No such file"),
         (["--workers", "2", "--on-error", "quarantine=bad"], "quarantine"),
     ],
 )
@@ -262,7 +269,7 @@ def test_the_program_refuses_what_cannot_be(file, arguments, told):
     assert "Traceback" not in done.stderr
 
 
-def test_tls_files_reach_dask(monkeypatch):
+def test_tls_files_reach_dask(monkeypatch, tmp_path):
     """And nothing unencrypted is accepted beside them."""
     import distributed
 
@@ -273,7 +280,10 @@ def test_tls_files_reach_dask(monkeypatch):
         raise OSError("nobody there")
 
     monkeypatch.setattr(distributed, "Client", refuse)
+    monkeypatch.chdir(tmp_path)
     files = {"tls_ca_file": "ca.pem", "tls_cert": "me.pem", "tls_key": "me.key"}
+    for file in files.values():
+        Path(file).touch()
     with (
         pytest.raises(ScaleError, match="no scheduler answers at tls://host:8786"),
         connect("tls://host:8786", **files),
@@ -284,6 +294,11 @@ def test_tls_files_reach_dask(monkeypatch):
     assert (security.tls_ca_file, security.tls_client_cert, security.tls_client_key) == ("ca.pem", "me.pem", "me.key")
     with pytest.raises(ValueError, match="not encrypted"), connect("tcp://host:8786", **files):
         pass
+    with pytest.raises(ValueError, match="tls_cert: missing: tls://host:8786"), connect("tls://host:8786"):
+        pass
+    known = {"distributed.comm.tls.ca-file": "ca.pem", "distributed.comm.tls.client.cert": "me.pem"}
+    with dask.config.set(known):  # what Dask's own configuration gives is not missing
+        assert tls_faults("tls://host:8786", dict.fromkeys(files)) == {}
 
 
 @pytest.fixture
@@ -308,16 +323,49 @@ def cluster(tmp_path):
 
 @pytest.mark.parametrize("victim", ["scheduler", "worker"])
 def test_a_scheduler_or_the_last_worker_that_is_gone_for_good(cluster, inputs, victim):
-    """No worker comes back: an error that names what is not done, never a gap and no endless waiting."""
+    """No worker comes back: one line that names what is not done, never a gap and no endless waiting."""
     address, scheduler, worker = cluster
+    logged = Logged()
+    for name in ("distributed.client", "distributed.core", "distributed.comm"):
+        logging.getLogger(name).addHandler(logged)
 
     def watch(progress):
         kill([scheduler.pid if victim == "scheduler" else worker.pid])
 
     with connect(address, timeout=5.0) as client:
         client.wait_for_workers(1, timeout=60)
-        with pytest.raises(ScaleError, match=r"chunk \d.*data\.svm"):
+        with pytest.raises(ScaleError, match=r"chunk \d.*data\.svm") as told:
             learn(inputs, client, watch=watch, patience=2.0)
+    assert "\n" not in str(told.value)
+    assert ("To go on" in str(told.value)) == (victim == "scheduler")
+    assert logged.records == []
+
+
+class Logged(logging.Handler):
+    """What Dask would have said beside our one line."""
+
+    def __init__(self):
+        super().__init__()
+        self.records = []
+
+    def emit(self, record):
+        self.records.append(record.getMessage())
+
+
+def test_a_scheduler_that_is_gone_between_two_steps(cluster, inputs):
+    """Not while results are awaited: whatever Dask then says is put in our words."""
+    address, scheduler, _ = cluster
+    with connect(address, timeout=5.0) as client, pytest.raises(ScaleError, match="To go on, start the scheduler"):
+        _lose(scheduler, client)
+
+
+def _lose(scheduler, client):
+    with Cluster(client, patience=60.0) as crew:
+        kill([scheduler.pid])
+        while client.status == "running":
+            time.sleep(0.01)
+        crew.hold("value", 1)
+        raise RuntimeError("what Dask says")
 
 
 def test_importing_onepass_imports_no_dask():

@@ -201,6 +201,7 @@ def _cut(paths: tuple[str, ...], chunk_bytes: int, given: dict[str, Any]) -> Any
 @contextmanager
 def _connected(spreading: Spreading) -> Iterator[Any]:
     from onepass.scale import connect, local_workers
+    from onepass.scale.clusters import tls_faults
 
     if spreading.local is not None:
         with local_workers(spreading.local) as client:
@@ -209,6 +210,9 @@ def _connected(spreading: Spreading) -> Iterator[Any]:
     assert spreading.dask is not None
     if spreading.tls and spreading.dask.startswith("tcp://"):
         raise click.UsageError(f"--tls-…: {spreading.dask} is not encrypted; the address must start with tls://")
+    files: dict[str, str | None] = {name: spreading.tls.get(name) for name in ("tls_ca_file", "tls_cert", "tls_key")}
+    if wrong := tls_faults(spreading.dask, files):
+        raise click.UsageError("; ".join(f"--{name.replace('_', '-')}: {why}" for name, why in wrong.items()))
     with connect(spreading.dask, **spreading.tls) as client:
         yield client
 

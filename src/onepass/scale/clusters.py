@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from onepass.errors import ScaleError
+from onepass.errors import ScaleError, printable
 
 DEATHS = 3  # local workers that may die of one task before it is to blame: each takes seconds to come back
 
@@ -45,7 +45,7 @@ def local_workers(count: int) -> Iterator[Any]:
             silence_logs=logging.CRITICAL,
         )
     try:
-        with distributed.Client(cluster, set_as_default=False) as client, _quiet():
+        with _quiet(), distributed.Client(cluster, set_as_default=False) as client:
             yield client
     finally:
         cluster.close()
@@ -62,30 +62,62 @@ def connect(
 ) -> Iterator[Any]:
     """A Dask client of the scheduler at this address. With TLS files the connection is encrypted both ways."""
     distributed = _distributed()
-    given = {"tls_ca_file": tls_ca_file, "tls_client_cert": tls_cert, "tls_client_key": tls_key}
-    security = None
-    if any(given.values()):
-        if address.startswith("tcp://"):
-            raise ValueError(f"address: TLS files were given, but {address} is not encrypted: tls://… expected")
-        security = distributed.Security(require_encryption=True, **{k: v for k, v in given.items() if v is not None})
-    try:
-        client = distributed.Client(address, security=security, timeout=timeout, set_as_default=False)
-    except (OSError, TimeoutError, TypeError, ValueError, RuntimeError) as error:
-        raise ScaleError(f"no scheduler answers at {address} ({type(error).__name__}: {error})") from error
-    with client, _quiet():
-        yield client
+    files = {"tls_ca_file": tls_ca_file, "tls_cert": tls_cert, "tls_key": tls_key}
+    if any(files.values()) and address.startswith("tcp://"):
+        raise ValueError(f"address: TLS files were given, but {address} is not encrypted: tls://… expected")
+    if wrong := tls_faults(address, files):
+        raise ValueError("; ".join(f"{argument}: {why}" for argument, why in wrong.items()))
+    security = _security(files) if any(files.values()) or address.startswith("tls://") else None
+    with _quiet():
+        try:
+            client = distributed.Client(address, security=security, timeout=timeout, set_as_default=False)
+        except (OSError, TimeoutError, TypeError, ValueError, RuntimeError) as error:
+            why = " ".join(str(error).split())  # on one line
+            raise ScaleError(f"no scheduler answers at {address} ({type(error).__name__}: {why})") from error
+        with client:
+            yield client
+
+
+def tls_faults(address: str, files: dict[str, str | None]) -> dict[str, str]:
+    """What is wrong with the files of `connect`, by argument; what is not given may stand in Dask's configuration."""
+    found: dict[str, str] = {}
+    for argument, file in files.items():
+        if file is not None and "\n" not in file:  # Dask takes the certificate itself, too
+            try:
+                open(file, "rb").close()
+            except OSError as error:
+                found[argument] = f"{printable(file)}: {error.strerror}"
+    if address.startswith("tls://"):
+        security = _security(files)
+        if not security.tls_ca_file:
+            found["tls_ca_file"] = f"missing: {address} needs the certificate of the authority that both sides trust"
+        if not security.tls_client_cert:
+            found["tls_cert"] = f"missing: {address} lets in only who has a certificate"
+    return found
+
+
+def _security(files: dict[str, str | None]) -> Any:
+    """Dask's own record of them, with what its configuration adds."""
+    names = {"tls_ca_file": "tls_ca_file", "tls_cert": "tls_client_cert", "tls_key": "tls_client_key"}
+    given = {names[argument]: file for argument, file in files.items() if file is not None}
+    return _distributed().Security(require_encryption=True, **given)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Dask's own reports of lost workers: what they come to is told at the end, or as an error."""
-    log = logging.getLogger("distributed")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
+    """Dask's own reports of lost workers: what they come to is told at the end, or as an error.
+
+    Its configuration gives some of its loggers levels of their own, so that the one above them has no say.
+    """
+    names = ["distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))]
+    levels = {name: logging.getLogger(name).level for name in names}
+    for name in levels:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        log.setLevel(level)
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 def _distributed() -> Any:

@@ -11,6 +11,7 @@ import uuid
 from asyncio import CancelledError
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError as FutureCancelledError
 from typing import Any, Protocol
 
 from onepass.errors import OnepassError, ScaleError
@@ -18,6 +19,7 @@ from onepass.scale.tasks import TOPIC, hold
 from onepass.scale.versions import refuse_differences, versions
 
 Handle = Any  # of a result that is, or will be, somewhere
+CANCELLED = (CancelledError, FutureCancelledError)  # the first is no kind of the second, and Dask uses both
 TICK = 0.02  # seconds between looks at what has come back
 
 
@@ -136,10 +138,12 @@ class Cluster:
         refuse_differences({"client": versions(), **{at: known for at, known in found.items() if type(known) is dict}})
         return self
 
-    def __exit__(self, *exception: Any) -> None:
-        for topic in (TOPIC, "all"):
-            if self.client.status == "running":
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if self.client.status == "running":
+            for topic in (TOPIC, "all"):
                 self.client.unsubscribe_topic(topic)
+        elif isinstance(error, Exception) and not isinstance(error, OnepassError):
+            raise _scheduler_lost("") from error  # whatever Dask says of it, and wherever
 
     def each(self, kind: str, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Handle]:
         from dask import delayed, is_dask_collection
@@ -215,7 +219,7 @@ class Cluster:
         self._looked = now = time.monotonic()
         missing = _some([names[place] for place in left])
         if self.client.status != "running":
-            raise ScaleError(f"the connection to the scheduler is lost; not done: {missing}")
+            raise _scheduler_lost(missing)
         if self.client.scheduler_info()["workers"]:
             self._manned = now
         elif now - self._manned > self.patience:
@@ -235,11 +239,21 @@ class Cluster:
                 f"{name}: each of the {error.allowed_failures + 1} workers that began it died (out of memory? "
                 "a crash? see the workers' logs); no other chunk is to blame"
             )
-        if isinstance(error, CancelledError):
+        if isinstance(error, CANCELLED):
+            if self.client.status != "running":
+                return _scheduler_lost(name)
             return ScaleError(f"{name}: the scheduler has dropped it; was it stopped, or the task cancelled?")
         failure = ScaleError(f"{name}: {type(error).__name__}: {error}")
         failure.__cause__ = error if isinstance(error, BaseException) else None
         return failure
+
+
+def _scheduler_lost(missing: str) -> ScaleError:
+    chunks = f"; not done: {missing}" if missing else ""
+    return ScaleError(
+        f"the connection to the scheduler is lost{chunks}. Nothing was written. To go on, start the scheduler and its "
+        "workers again and run the same once more: it begins with the first chunk and comes to the same bits"
+    )
 
 
 def _pieces(argument: Any) -> tuple[Any, ...]:
