@@ -24,6 +24,12 @@ def test_starting_up_imports_nothing_heavy(start):
     assert not {"numba", "sklearn", "scipy", "pyarrow", "matplotlib"} & set(loaded)
 
 
+def test_next_to_nothing_is_imported_before_ctrl_c_is_heeded():
+    before, after = "import sys; old = set(sys.modules)", "print(*set(sys.modules) - old)"
+    loaded = python(f"{before}\nimport onepass.cli\n{after}").split()
+    assert not {"click", "collections", "enum", "re", "typing"} & set(loaded)
+
+
 def test_the_pass_imports_no_scikit_learn():
     loaded = python("import onepass; onepass.Pass('margin')\nimport sys; print(*sys.modules)").split()
     assert not {"sklearn", "pyarrow", "matplotlib", "dask"} & set(loaded)

@@ -7,7 +7,10 @@ This module is a table of contents: each public name is imported from its room w
 from __future__ import annotations
 
 import importlib
-from typing import Any
+
+TYPE_CHECKING = False  # to import typing takes longer than all of this, and Ctrl-C may come meanwhile
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 
