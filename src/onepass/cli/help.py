@@ -53,7 +53,7 @@ Options may stand in a TOML file, one table per command:
 The command line wins over the environment, and that over the file. ONEPASS_CONFIG names the file.""",
     "exit-codes": """\
   0    done
-  1    an error inside onepass, or nothing of the following
+  1    an error inside onepass, or nothing of the following; also where another run has written the output meanwhile
   2    wrong usage: an option, or a model, a config file or a folder that is not there
   3    bad data: file, line, column and remedy are named; or a data file that is not there
   4    a model file that is damaged or not one
