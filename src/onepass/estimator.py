@@ -19,6 +19,7 @@ from onepass.learners import named
 from onepass.models import LinearModel, VotedModel
 from onepass.passes import Pass
 from onepass.rows import Array, Floats
+from onepass.structure import check_structure, refuse_masked
 from onepass.trace import Trace
 
 CHUNK = 1 << 15  # rows that a shuffled fit gathers at a time
@@ -127,6 +128,8 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Array]:
+        check_structure(X)
+        refuse_masked(y, "y")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
         check_classification_targets(y)
         return X, y
@@ -215,6 +218,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Scores: one per row for two classes (positive: the second), else one per row and class."""
         self._must_be_fitted()
         if not _plain_row(X, self.n_features_in_):
+            check_structure(X)
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return self.convert(self._pass.conversion).decision(X)  # as it was fitted, whatever set_params said since
 

@@ -12,12 +12,13 @@ import numpy as np
 from onepass.alarms import listen, next_look
 from onepass.errors import DataError, LimitError, StoppedError
 from onepass.holding import Holding, UnsoundError, values_in
-from onepass.intake import accept, block, blocks, survey, writable
+from onepass.intake import accept, block, blocks, stated_columns, survey, writable
 from onepass.labels import Labels
 from onepass.learners import has_own_rate, rate_table
 from onepass.loop import GREW, head_of, keep, learn, renew_norm
 from onepass.rows import LARGEST, AnyRows, Dense, Ints, Rows, count, onto_ball, part, squared_norms, take
 from onepass.shifting import advance, settle
+from onepass.structure import refuse_masked
 from onepass.trace import Survivor
 from onepass.trace.log import PER_VALUE
 
@@ -38,9 +39,10 @@ class Feeding(Holding):
         if self.stopped:
             raise StoppedError(f"the certificate has reached stop_at={self.stop_at}; set stop_at to None to go on")
         rows = accept(X)
+        refuse_masked(y, "y")
         spans = list(blocks(rows))
         with ThreadPoolExecutor(1, "onepass-keep") if len(spans) > 1 else nullcontext() as helper:
-            self._helper = helper
+            self._helper, self._stated = helper, stated_columns(X)
             try:
                 labels, codes = self._labels.encode(y, count(rows))
                 if isinstance(rows, Dense) and rows.values.shape[1] != (expected := self._expected(rows)):
@@ -52,7 +54,7 @@ class Feeding(Holding):
                     self._feed(rows, labels, codes, spans)
             finally:
                 self._catch_up()
-                self._helper = self._rates = None
+                self._helper = self._rates = self._stated = None
 
     def _feed_unseen(self, rows: AnyRows, width: int, labels: Labels, codes: Ints, spans: Spans) -> bool:
         """Learn rows and check them on the way, which spares reading them twice; if one is bad, put all back.
@@ -108,7 +110,7 @@ class Feeding(Holding):
 
     def _feed(self, rows: AnyRows, labels: Labels, codes: Ints, spans: Spans) -> None:
         """Learn rows after a look at all of them."""
-        width, canonical = survey(rows, self.n_features or self.max_features)
+        width, canonical = survey(rows, self.n_features or self.max_features, self._stated)
         measuring = self._R is None and self.radius == "auto"
         before = self.state() if measuring or self._may_refuse(rows, width) else None
         self._widen(width)
@@ -252,7 +254,7 @@ class Feeding(Holding):
         else:
             done = self._elapsed + self.rounds
             width = learn(self._head, rows, y, rule, self._state, self._log, done)
-            if width < 0:
+            if width < 0 or (self._stated is not None and width > self._stated):
                 raise UnsoundError
             self._widen(width)
             if self._log.updates > before:

@@ -79,6 +79,7 @@ class Holding(Options):
         if self.validation_fraction > 0.0:
             self._watched["validation"] = Watchlist("hypothesis")
         self._unseen: AnyRows | None = None  # rows being fed that are not checked yet
+        self._stated: int | None = None  # columns that the rows being fed say they have
         self._helper: Executor | None = None  # while a long feed is under way
         self._aside: list[Callable[[], None]] = []  # work for the helper
         self._waiting: list[Future[None]] = []
@@ -240,7 +241,7 @@ class Holding(Options):
         """Look at the rows that are still unseen, before a step that cannot be undone."""
         if self._unseen is not None:
             try:
-                width, canonical = survey(self._unseen, self.n_features or self.max_features)
+                width, canonical = survey(self._unseen, self.n_features or self.max_features, self._stated)
             except DataError:
                 raise UnsoundError from None
             if not canonical or self._may_refuse(self._unseen, width):

@@ -4,7 +4,6 @@ is wrong; `block` makes kernel-ready pieces of the rest.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,24 +12,23 @@ import numpy as np
 from onepass._jit import jit
 from onepass.errors import DataError
 from onepass.rows import LARGEST, AnyRows, Array, Dense, Rows, count
+from onepass.structure import check_compressed, check_structure, is_sparse
 
 BLOCK = 1 << 20  # values a kernel handles in one call: a few ms, so that Ctrl-C is answered
 
 
 def accept(X: Any) -> AnyRows:
-    """X as Rows or Dense, its shape and types checked; its content is for `survey`.
+    """X as Rows or Dense, its structure, shape and types checked; its content is for `survey`.
 
     >>> accept([[1.0, 0.0], [0.0, 2.0]])
     Dense(values=array([[1., 0.], [0., 2.]]))
     """
     if isinstance(X, (Rows, Dense)):
         rows: AnyRows = X
-    elif _is_sparse(X):
-        csr = X.tocsr()
-        rows = Rows(csr.indptr, csr.indices, csr.data)
     else:
+        check_structure(X)
         try:
-            rows = Dense(np.asarray(X))
+            rows = _rows(X) if is_sparse(X) else Dense(np.asarray(X))
         except ValueError as error:
             raise DataError(f"X: not a table of numbers ({error})") from None
     values = rows.values
@@ -40,22 +38,18 @@ def accept(X: Any) -> AnyRows:
         if values.ndim != 2:
             raise DataError(f"X: two dimensions expected (rows, features), got shape {values.shape}")
         return rows
-    indptr, indices = rows.indptr, rows.indices
-    if indptr.ndim != 1 or indices.ndim != 1 or values.ndim != 1 or indptr.size == 0:
-        raise DataError("X: indptr, indices and values of CSR rows must be one-dimensional, and indptr not empty")
-    if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
-        raise DataError(f"X: indptr and indices must be integers, got {indptr.dtype} and {indices.dtype}")
-    if indices.size != values.size:
-        raise DataError(f"X: {indices.size} indices for {values.size} values")
-    if indptr[0] < 0 or indptr[-1] > indices.size or (indptr[1:] < indptr[:-1]).any():
-        raise DataError(f"X: broken indptr: it must rise from 0 to at most the number of values, {indices.size}")
+    check_compressed(*rows)
     return rows
 
 
-def _is_sparse(X: Any) -> bool:
-    """Whether X is one of SciPy's sparse things, without importing SciPy to find out (it takes as long as a file)."""
-    module = sys.modules.get("scipy.sparse")
-    return module is not None and bool(module.issparse(X))
+def stated_columns(X: Any) -> int | None:
+    """How many columns a sparse X says that it has: an index beyond them is a fault. None: X does not say."""
+    return int(X.shape[-1]) if is_sparse(X) else None
+
+
+def _rows(X: Any) -> Rows:
+    csr = X.tocsr()
+    return Rows(csr.indptr, csr.indices, csr.data)
 
 
 def blocks(rows: AnyRows) -> Iterator[tuple[int, int]]:
@@ -91,19 +85,23 @@ def block(rows: AnyRows, first: int, last: int, canonical: bool = True) -> AnyRo
     return Rows(indptr - start, writable(rows.indices[start:end], np.int32), _ready(rows.values[start:end]))
 
 
-def survey(rows: AnyRows, limit: int) -> tuple[int, bool]:
+def survey(rows: AnyRows, limit: int, columns: int | None = None) -> tuple[int, bool]:
     """(width, whether the rows are canonical), or a DataError that says where the content is bad.
 
-    `limit` is the number of features allowed; every index is checked against it before a kernel sees one.
+    `limit` is the number of features allowed, `columns` the number that the rows say they have; every index is checked
+    against both before a kernel sees one.
     """
-    found = [_survey(rows, limit, *span) for span in blocks(rows)]
+    allowed = f"the {limit} features allowed (max_features)"
+    if columns is not None and columns < limit:
+        limit, allowed = columns, f"the {columns} columns that X has"
+    found = [_survey(rows, limit, allowed, *span) for span in blocks(rows)]
     width = max((width for width, _ in found), default=rows.values.shape[1] if isinstance(rows, Dense) else 0)
     if width > limit:
         raise DataError(f"X: {width} features, but at most {limit} are allowed (max_features)")
     return width, all(rising for _, rising in found)
 
 
-def _survey(rows: AnyRows, limit: int, first: int, last: int) -> tuple[int, bool]:
+def _survey(rows: AnyRows, limit: int, allowed: str, first: int, last: int) -> tuple[int, bool]:
     """(width, whether canonical) of one block."""
     width, rising = (rows.values.shape[1], True) if isinstance(rows, Dense) else (0, True)
     values = rows.values[first:last]
@@ -113,7 +111,7 @@ def _survey(rows: AnyRows, limit: int, first: int, last: int) -> tuple[int, bool
         kept = writable(indices, np.int32 if indices.dtype.itemsize <= 2 else indices.dtype)
         low, high, rising = _survey_indices(writable(ends, np.int64) - int(ends[0]), kept)
         if low < 0 or high >= limit:
-            _bad_index(rows, first, last, limit)
+            _bad_index(rows, (first, last), limit, allowed)
         width, values = high + 1, rows.values[ends[0] : ends[-1]]
     values = _ready(values).reshape(-1)
     if values.dtype == np.float64:
@@ -146,12 +144,12 @@ def writable(array: Array, dtype: Any) -> Array:
     return np.array(array, dtype=dtype)
 
 
-def _bad_index(rows: Rows, first: int, last: int, limit: int) -> None:
-    start, end = int(rows.indptr[first]), int(rows.indptr[last])
+def _bad_index(rows: Rows, span: tuple[int, int], limit: int, allowed: str) -> None:
+    start, end = (int(rows.indptr[row]) for row in span)
     indices = rows.indices[start:end]
     at = start + int(np.flatnonzero((indices < 0) | (indices >= limit))[0])
     row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
-    what = "negative" if rows.indices[at] < 0 else f"outside the {limit} features allowed (max_features)"
+    what = "negative" if rows.indices[at] < 0 else f"outside {allowed}"
     raise DataError(f"X: row {row} has feature index {int(rows.indices[at])}, which is {what}")
 
 

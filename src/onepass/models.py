@@ -14,7 +14,7 @@ import numpy as np
 from onepass import model_files
 from onepass._jit import by_type, jit
 from onepass.errors import DataError
-from onepass.intake import accept, block, blocks, survey
+from onepass.intake import accept, block, blocks, stated_columns, survey
 from onepass.labels import Label
 from onepass.loop import head_of, score
 from onepass.rows import LARGEST, AnyRows, Array, Dense, Floats, Ints, Rows, count, onto_ball, part
@@ -151,7 +151,7 @@ class VotedModel:
 
 def _within(X: Any, features: int) -> tuple[AnyRows, bool]:
     rows = accept(X)
-    width, canonical = survey(rows, 1 << 31)
+    width, canonical = survey(rows, 1 << 31, stated_columns(X))
     if width > features or (isinstance(rows, Dense) and width < features):
         raise DataError(f"X: {width} features, but the model was trained on {features}")
     return rows, canonical

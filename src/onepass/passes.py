@@ -17,7 +17,7 @@ from onepass.certificates import Certificate, certified_loss, certify
 from onepass.errors import ConversionError, LimitError
 from onepass.feeding import AUTO_ROWS, Feeding
 from onepass.files import sha256
-from onepass.intake import accept, block, survey
+from onepass.intake import accept, block, stated_columns, survey
 from onepass.labels import Label
 from onepass.learners.shifted import unshifted
 from onepass.loop import SCALE
@@ -305,7 +305,7 @@ class Pass(Feeding):
         """The regret on all the rows of the pass, fed again for their labels: see onepass.regret."""
         rows = accept(X)
         _, codes = self._labels.encode(y, count(rows))
-        _, canonical = survey(rows, len(self._weights) - 1)
+        _, canonical = survey(rows, len(self._weights) - 1, stated_columns(X))
         ready = block(rows, 0, count(rows), canonical)
         return regret(self._trace(), onto_ball(ready, self._R) if self._R is not None else ready, codes, comparator)
 

@@ -18,6 +18,7 @@ from onepass.cluster.points import as_count, as_points, as_weights, height, in_t
 from onepass.cluster.run import check, given, kmeans
 from onepass.cluster.streams import Clusters, MiniBatches
 from onepass.rows import AnyRows
+from onepass.structure import check_structure
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -166,6 +167,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return MiniBatches(k, size, self._number(), init=init)
 
     def _validated(self, X: Any, reset: bool) -> Any:
+        check_structure(X)
         # as_points looks for NaN and infinity itself, in the same reading that finds the largest value
         kinds = [np.float64, np.float32]
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=kinds, order="C", ensure_all_finite=False)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from onepass.errors import DataError
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
+from onepass.structure import check_structure, refuse_masked
 
 Centres = npt.NDArray[Any]
 Labels = npt.NDArray[np.int32]
@@ -29,6 +30,7 @@ def as_points(X: Any, name: str = "X") -> AnyRows:
     Traceback (most recent call last):
     onepass.errors.DataError: X holds NaN or infinity: drop or fill those rows first
     """
+    check_structure(X, name, indices=True)
     rows = _sparse(X, name) if sp.issparse(X) else _dense(X, name)
     if rows.values.size:
         reach = _reach(rows.values)
@@ -53,6 +55,7 @@ def piece_weights(sample_weight: Any, n: int) -> Floats:
     """The same for a piece of a stream, which may hold no row that counts."""
     if sample_weight is None:
         return np.ones(n)
+    refuse_masked(sample_weight, "sample_weight")
     weights = np.array(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
@@ -122,7 +125,6 @@ def _sparse(X: Any, name: str) -> Rows:
         raise DataError(f"{name} holds {X.dtype} values: give real numbers")
     kind = np.float32 if X.dtype == np.float32 else np.float64
     csr = sp.csr_array(X, dtype=kind, copy=True)
-    csr.check_format(full_check=True)  # every index inside the width, before a kernel trusts it
     csr.sum_duplicates()
     if X.shape[1] > np.iinfo(np.int32).max:
         raise DataError(f"{name} has {X.shape[1]} columns: at most 2^31 - 1")

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from onepass.errors import DataError
 from onepass.rows import Floats
+from onepass.structure import refuse_masked
 
 ASLEEP = np.uint8(2)  # the vote of an expert that does not vote
 CELLS = 1 << 20  # advice is checked this many values at a time
@@ -67,6 +68,7 @@ def forecasts(advice: npt.ArrayLike, awake: npt.ArrayLike | None = None) -> Advi
 
 def outcomes(values: npt.ArrayLike, rounds: int, *, binary: bool) -> npt.NDArray[Any]:
     """What came true, one value a round: uint8 of 0 and 1 if `binary`, else float64 in [0, 1]."""
+    refuse_masked(values, "outcomes")
     truth = np.asarray(values)
     if truth.shape != (rounds,):
         raise DataError(f"outcomes: shape {truth.shape} does not fit {rounds} rounds of advice; give one value a round")
@@ -85,6 +87,7 @@ def as_forecasts(codes: npt.NDArray[np.uint8]) -> Floats:
 
 
 def _matrix(advice: npt.ArrayLike) -> npt.NDArray[Any]:
+    refuse_masked(advice, "advice")
     matrix = np.asarray(advice)
     if matrix.ndim != 2 or matrix.size == 0:
         raise DataError(f"advice: shape {matrix.shape} must be (rounds, experts) with at least one of each")

@@ -20,6 +20,7 @@ from onepass.experts.forecaster import Forecaster
 from onepass.experts.hedge import Hedge
 from onepass.experts.run import Run
 from onepass.rows import Floats
+from onepass.structure import check_structure, refuse_masked
 
 Experts = Sequence[tuple[str, Any]]
 
@@ -115,6 +116,7 @@ class ExpertsClassifier(ClassifierMixin, _BaseComposition):  # type: ignore[misc
     def predict_proba(self, X: Any) -> Floats:
         """The weight behind each class. It is a share of the vote, not a calibrated probability."""
         check_is_fitted(self, "experts_")
+        check_structure(X, indices=True)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
         return self._share(self._say(X), self.weights_)
 
@@ -142,6 +144,8 @@ class ExpertsClassifier(ClassifierMixin, _BaseComposition):  # type: ignore[misc
                 raise TypeError(f"experts: {name!r} ({type(expert).__name__}) has no partial_fit")
         if not isinstance(self.block_size, (int, np.integer)) or self.block_size < 1:
             raise ValueError(f"block_size={self.block_size!r} must be an integer of at least 1")
+        check_structure(X, indices=True)
+        refuse_masked(y, "y")
         X, y = validate_data(self, X, y, accept_sparse="csr", reset=reset)
         check_classification_targets(y)
         return X, y

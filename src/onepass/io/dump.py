@@ -11,6 +11,7 @@ import numpy as np
 
 from onepass.files import replacing
 from onepass.rows import AnyRows, Dense, Rows, count
+from onepass.structure import check_structure
 
 
 def dump_svmlight(file: str | os.PathLike[str] | IO[bytes], X: Any, y: Any, *, zero_based: bool = False) -> None:
@@ -43,6 +44,7 @@ def dump_svmlight(file: str | os.PathLike[str] | IO[bytes], X: Any, y: Any, *, z
 def _rows(X: Any) -> AnyRows:
     if isinstance(X, Rows | Dense):
         return X
+    check_structure(X)
     if hasattr(X, "tocsr"):
         matrix = X.tocsr()
         return Rows(matrix.indptr, matrix.indices, matrix.data)

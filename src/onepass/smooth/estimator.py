@@ -18,6 +18,7 @@ from onepass.errors import ConversionError
 from onepass.learners import SmoothThreshold
 from onepass.learners.smooth import check_gradient, next_mistake, slope, values
 from onepass.rows import Array, Floats
+from onepass.structure import check_structure, refuse_masked
 
 
 class SmoothThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -97,6 +98,8 @@ class SmoothThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         return self._learn(X, y, self.classes_, averager, last)
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Floats, Array]:
+        check_structure(X)
+        refuse_masked(y, "y")
         X, y = validate_data(self, X, y, dtype=np.float64, reset=reset)
         check_classification_targets(y)
         return self._with_constant(X), y
@@ -169,6 +172,7 @@ class SmoothThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     def decision_function(self, X: Any) -> Floats:
         """f(x; W) of every row: positive for the second class."""
         check_is_fitted(self, "_averager")
+        check_structure(X)
         X = self._with_constant(validate_data(self, X, dtype=np.float64, reset=False))
         return values(self._learner.function_of(X.shape[1]), self.weights_, X)
 
