@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 
-from onepass import Pass
-from onepass.io import dump_svmlight
+from onepass import LinearModel, OnePassClassifier, Pass, models
+from onepass.io import dump_svmlight, open_stream
 from strategies import dyadic
 from test_cli import onepass
 
@@ -150,3 +152,59 @@ def test_a_name_that_is_too_long_is_named_before_anything_is_read(folder):
     onepass(folder, "predict", "model", "data.svm", "-o", "x" * longest)
     refused = onepass(folder, "predict", "model", "no.svm", "-o", "x" * (longest + 1), code=2)
     assert "File name too long" in refused.stderr
+
+
+CLASSES = 2000
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """A model of 2,000 classes, and rows of one feature each: a block of scores is far more than the text."""
+    folder = tmp_path_factory.mktemp("wide")
+    weights = np.random.default_rng(0).integers(-8, 9, (9, CLASSES)) / 8
+    LinearModel(weights, tuple(range(CLASSES))).save(folder / "m")
+    (folder / "rows.svm").write_text("".join(f"{i % CLASSES} {1 + i % 8}:{1 + i % 5}\n" for i in range(4000)))
+    return folder
+
+
+def test_scores_that_nobody_asked_for_are_not_held(wide):
+    """Memory is bounded by a block of scores, not by rows times classes: 64 MB here, and 320 as a list of numbers."""
+    model, rows = LinearModel.load(wide / "m"), np.random.default_rng(1).integers(-8, 9, (4000, 8)) / 8
+    clf = OnePassClassifier.load(_certified(wide))
+    expected = np.argmax(model.decision(rows), axis=1).tolist()
+    tracemalloc.start()
+    try:
+        onepass(wide, "predict", "m", "rows.svm", "-o", "labels.txt", "--force")
+        assert model.predict(rows).tolist() == expected
+        assert clf.predict(rows).tolist() == expected
+        assert tracemalloc.get_traced_memory()[1] < 40e6
+    finally:
+        tracemalloc.stop()
+    assert len((wide / "labels.txt").read_text().splitlines()) == 4000
+
+
+@pytest.mark.parametrize("kind", ["txt", "csv", "jsonl", "parquet"])
+def test_scores_are_written_a_block_at_a_time(wide, kind, monkeypatch):
+    few = "".join((wide / "rows.svm").read_text().splitlines(keepends=True)[:30])
+    (wide / "few.svm").write_text(few)
+    model, written = LinearModel.load(wide / "m"), []
+    for most in (1 << 20, 7 * CLASSES):  # all at once, and seven rows at a time
+        monkeypatch.setattr(models, "SCORES", most)
+        file = wide / f"scores-{most}.{kind}"
+        said = onepass(wide, "predict", "m", "few.svm", "--scores", "-o", file, "--force")
+        assert "of the 30 labelled rows" in said.stderr
+        written.append(pyarrow.parquet.read_table(file).to_pydict() if kind == "parquet" else file.read_bytes())
+    assert written[0] == written[1]
+    with open_stream(wide / "few.svm") as stream:
+        rows = next(stream).rows
+        blocks = [scores.shape for _, scores in model.decisions(rows)]
+        assert np.concatenate([scores for _, scores in model.decisions(rows)]).tolist() == model.decision(rows).tolist()
+    assert blocks == [(7, CLASSES)] * 4 + [(2, CLASSES)]
+
+
+def _certified(folder):
+    """The model, with a certificate, as a classifier needs one."""
+    about = {"certificate": Pass().certificate().as_dict()}
+    model = LinearModel.load(folder / "m")
+    LinearModel(model.weights, model.classes, about=about).save(folder / "certified")
+    return folder / "certified"

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onepass.certificates import Certificate
-from onepass.errors import ConversionError
+from onepass.errors import ConversionError, ModelError
 from onepass.learners import named
 from onepass.models import LinearModel, VotedModel
 from onepass.passes import Pass
@@ -216,16 +216,21 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> Floats:
         """Scores: one per row for two classes (positive: the second), else one per row and class."""
+        model, X = self._asked(X)
+        return model.decision(X)
+
+    def predict(self, X: Any) -> Array:
+        """The class of every row; the scores are not held, but for a block of them."""
+        model, X = self._asked(X)
+        return np.asarray(self.classes_[model.chosen(X)])
+
+    def _asked(self, X: Any) -> tuple[LinearModel | VotedModel, Any]:
+        """(the model as it was fitted, whatever set_params said since; X, checked)."""
         self._must_be_fitted()
         if not _plain_row(X, self.n_features_in_):
             check_structure(X)
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self.convert(self._pass.conversion).decision(X)  # as it was fitted, whatever set_params said since
-
-    def predict(self, X: Any) -> Array:
-        """The class of every row."""
-        scores = self.decision_function(X)
-        return np.asarray(self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)])
+        return self.convert(self._pass.conversion), X
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as a file that holds no code: see `onepass.LinearModel`."""
@@ -283,7 +288,10 @@ class _Saved:
         self.conversion = self.certificate().conversion
 
     def certificate(self) -> Certificate:
-        return Certificate.from_dict(self._model.about["certificate"])
+        try:
+            return Certificate.from_dict(self._model.about["certificate"])
+        except (KeyError, TypeError) as error:  # the file's hash is right, and its certificate is none
+            raise ModelError(f"its field 'about.certificate' is missing or wrong ({error})") from None
 
     def model(self, choice: str | Certificate, how: str = "combine") -> LinearModel:
         if how != "combine" or choice not in (self.conversion, self.certificate()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +21,7 @@ from onepass.rows import LARGEST, AnyRows, Array, Dense, Floats, Ints, Rows, cou
 from onepass.trace.log import SHIFTS, Log
 
 STRIP = 128  # rows that all hypotheses judge in one call
+SCORES = 1 << 20  # that are held at a time beyond those asked for: rows times classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +66,32 @@ class LinearModel:
             scores = np.empty((1, self.weights.shape[1]))
             score(head, Dense(X), scores)
         else:
-            rows = _within(X, self.features)
-            scores = np.empty((count(rows[0]), self.weights.shape[1]))
-            for first, piece in _pieces(*rows, self.radius):
+            rows, canonical = _within(X, self.features)
+            scores = np.empty((count(rows), self.weights.shape[1]))
+            for first, piece in _pieces(rows, canonical, self.radius):
                 score(head, piece, scores[first : first + count(piece)])
         return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def decisions(self, X: Any) -> Iterator[tuple[slice, Floats]]:
+        """(places of rows, their scores as `decision` gives them), a bounded number of scores at a time."""
+        yield from self._decisions(*_within(X, self.features))
+
+    def _decisions(self, rows: AnyRows, canonical: bool) -> Iterator[tuple[slice, Floats]]:
+        head, outputs = head_of(self.weights, self.bias), self.weights.shape[1]
+        for first, piece in _pieces(rows, canonical, self.radius, max(1, SCORES // outputs)):
+            scores = np.empty((count(piece), outputs))
+            score(head, piece, scores)
+            yield slice(first, first + len(scores)), scores[:, 0] if outputs == 1 else scores
+
+    def chosen(self, X: Any) -> Ints:
+        """The place of every row's class among `classes`; in memory, one number a row and a bounded block of scores."""
+        if self._is_plain_row(X):
+            return places(self.decision(X), len(self.classes))
+        rows, canonical = _within(X, self.features)
+        found = np.empty(count(rows), dtype=np.int64)
+        for where, scores in self._decisions(rows, canonical):
+            found[where] = places(scores, len(self.classes))
+        return found
 
     def _is_plain_row(self, X: Any) -> bool:
         """Whether X is one dense row that a kernel takes as it is: then nothing else need be looked at."""
@@ -80,7 +102,7 @@ class LinearModel:
 
     def predict(self, X: Any) -> Array:
         """The label of every row."""
-        return _named(self.decision(X), self.classes)
+        return np.asarray(np.array(self.classes)[self.chosen(X)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +127,31 @@ class VotedModel:
 
     def shares(self, X: Any) -> Floats:
         """The share of all votes that each class gets, (rows, classes); a score of exactly 0 is no vote."""
-        votes = np.zeros((count(accept(X)), len(self.classes)), dtype=np.int64)
+        shares = np.empty((count(accept(X)), len(self.classes)))
 
         def vote(first: int, rows: AnyRows) -> None:
-            _vote(self.log, self._postings, self.bias, rows, self.q, votes[first : first + count(rows)])
+            shares[first : first + count(rows)] = self._shares(rows)
 
         self._each(X, vote)
+        return shares
+
+    def _shares(self, rows: AnyRows) -> Floats:
+        """The same of a few kernel-ready rows."""
+        votes = np.zeros((count(rows), len(self.classes)), dtype=np.int64)
+        _vote(self.log, self._postings, self.bias, rows, self.q, votes)
         return np.asarray(votes / max(1, int(self.q.sum())))
+
+    def chosen(self, X: Any) -> Ints:
+        """The place of every row's class among `classes`."""
+        found = np.empty(count(accept(X)), dtype=np.int64)
+
+        def choose(first: int, rows: AnyRows) -> None:
+            shares = self._shares(rows)
+            scores = shares[:, 1] - shares[:, 0] if len(self.classes) == 2 else shares
+            found[first : first + count(rows)] = places(scores, len(self.classes))
+
+        self._each(X, choose)
+        return found
 
     def member_errors(self, X: Any, y: Any) -> Floats:
         """How often each hypothesis errs on rows X with labels y; a score of exactly 0 errs."""
@@ -146,7 +186,7 @@ class VotedModel:
 
     def predict(self, X: Any) -> Array:
         """The label of every row."""
-        return _named(self.decision(X), self.classes)
+        return np.asarray(np.array(self.classes)[self.chosen(X)])
 
 
 def _within(X: Any, features: int) -> tuple[AnyRows, bool]:
@@ -157,18 +197,19 @@ def _within(X: Any, features: int) -> tuple[AnyRows, bool]:
     return rows, canonical
 
 
-def _pieces(rows: AnyRows, canonical: bool, radius: float | None) -> Any:
-    for first, last in blocks(rows):
-        piece = block(rows, first, last, canonical)
-        yield first, onto_ball(piece, radius) if radius is not None else piece
+def _pieces(rows: AnyRows, canonical: bool, radius: float | None, most: int = 1 << 62) -> Iterator[tuple[int, AnyRows]]:
+    """(number of the first row, kernel-ready rows), at most so many at a time."""
+    for begin, end in blocks(rows):
+        for first in range(begin, end, most):
+            piece = block(rows, first, min(first + most, end), canonical)
+            yield first, onto_ball(piece, radius) if radius is not None else piece
 
 
-def _named(scores: Floats, classes: tuple[Label, ...]) -> Array:
-    names = np.array(classes)
+def places(scores: Floats, classes: int) -> Ints:
+    """The place of the class that the scores of each row choose; where only one class was ever met, that one's."""
     if scores.ndim == 1:
-        names = names if len(names) == 2 else np.repeat(names, 2)
-        return np.asarray(names[(scores > 0.0).astype(np.int64)])
-    return np.asarray(names[np.argmax(scores, axis=1)])
+        return (scores > 0.0).astype(np.int64) if classes == 2 else np.zeros(len(scores), dtype=np.int64)
+    return np.asarray(np.argmax(scores, axis=1), dtype=np.int64)
 
 
 def _spread_rows(rows, i, postings, products):  # type: ignore[no-untyped-def]

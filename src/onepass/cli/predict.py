@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -20,7 +20,10 @@ from onepass.cli import resuming, terminal
 from onepass.cli.outputs import Output, Outputs
 from onepass.files import replacing
 
-Sink = Callable[[list[int], Any], None]  # takes the numbers of the classes, and scores
+if TYPE_CHECKING:
+    from onepass.models import LinearModel
+
+Sink = Callable[[list[int], Any], None]  # takes the places of the classes, and scores (None: nobody asked for them)
 
 
 @click.command("predict", cls=terminal.Sectioned)
@@ -74,6 +77,7 @@ def command(
     assert place is not None
     outputs.claim("--on-error", reader.quarantine(reading))
     found = _load(model, LinearModel.load)
+    classes = np.array(found.classes)
     names = [label if isinstance(label, str) else reader.label_text(label) for label in found.classes]
     kept = found.about.get("reading")
     own = reader.recall(kept, found.features, reading)
@@ -84,11 +88,11 @@ def command(
             for chunk in stream:
                 reader.check_columns(stream, kept)
                 reader.check_bad(stream, reading["max_bad"])
-                decision = found.decision(_narrowed(chunk.rows, found.features) if wider == "ignore" else chunk.rows)
-                at = (decision > 0).astype(int) if decision.ndim == 1 else np.argmax(decision, axis=1)
-                write(at.tolist(), decision)
-                known, differ = _judged(np.array(found.classes)[at], chunk.labels)
-                rows, labelled, wrong = rows + len(at), labelled + known, wrong + differ
+                given = _narrowed(chunk.rows, found.features) if wider == "ignore" else chunk.rows
+                for where, at, decision in _predicted(found, given, scores):
+                    write(at.tolist(), decision)
+                    known, differ = _judged(classes[at], None if chunk.labels is None else chunk.labels[where])
+                    rows, labelled, wrong = rows + len(at), labelled + known, wrong + differ
                 tick(stream.consumed, partial("{:,} rows".format, rows), partial(dict, rows=rows))
             reader.check_bad(stream, reading["max_bad"], at_the_end=True)
     if labelled:
@@ -118,6 +122,17 @@ def _interruptible(say: terminal.Say) -> Iterator[None]:
         except KeyboardInterrupt:
             say.aside("interrupted")
             raise SystemExit(attention.status) from None
+
+
+def _predicted(model: LinearModel, rows: Any, scores: bool) -> Iterator[tuple[slice, Any, Any]]:
+    """(which rows, the places of their classes, their scores if they are asked for), a block of scores at a time."""
+    from onepass.models import places
+
+    if not scores:
+        yield slice(None), model.chosen(rows), None
+        return
+    for where, decision in model.decisions(rows):
+        yield where, places(decision, len(model.classes)), decision
 
 
 def _judged(predicted: Any, labels: Any) -> tuple[int, int]:
@@ -204,10 +219,12 @@ def _text(file: IO[bytes], kind: str, scores: bool, names: list[str]) -> Sink:
         cells = names
 
     def write(at: list[int], decision: Any) -> None:
-        table = decision.reshape(len(at), -1).tolist()
-        if kind == "jsonl":
+        table = decision.reshape(len(at), -1).tolist() if scores else []
+        if kind == "jsonl" and not scores:
+            lines = [json.dumps({"label": names[i]}) for i in at]
+        elif kind == "jsonl":
             lines = [
-                json.dumps({"label": names[i]} | (dict(zip(columns, row, strict=True)) if scores else {}))
+                json.dumps({"label": names[i]} | dict(zip(columns, row, strict=True)))
                 for i, row in zip(at, table, strict=True)
             ]
         elif scores:
@@ -231,8 +248,8 @@ def _parquet(file: IO[bytes], scores: bool, names: list[str]) -> Iterator[Sink]:
     with pyarrow.parquet.ParquetWriter(file, schema) as writer:
 
         def write(at: list[int], decision: Any) -> None:
-            table = decision.reshape(len(at), -1)
-            parts = [[names[i] for i in at], *(table[:, i] for i in range(len(columns) if scores else 0))]
+            table = decision.reshape(len(at), -1).T if scores else []
+            parts = [[names[i] for i in at], *table]
             writer.write_table(pyarrow.table(dict(zip(schema.names, parts, strict=True)), schema=schema))
 
         yield write
