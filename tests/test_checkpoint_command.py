@@ -18,7 +18,7 @@ import pytest
 from onepass import Pass
 from onepass.cli import main, reading, resuming
 from onepass.datasets import Newswire
-from onepass.io import checkpoint, dump_svmlight
+from onepass.io import checkpoint, dump_svmlight, packing, tensors
 from strategies import dyadic
 
 X, Y = dyadic(7, 3000, 6, noise=0.1)
@@ -157,6 +157,49 @@ def test_a_finished_run_says_so_and_gives_its_result_again(folder):
     assert onepass(*TRAIN, "--force")[0] == first
     (folder / "data.svm").write_text("1 1:1\n")
     assert "is another file" in onepass(*TRAIN, "--resume", code=2)[1]
+
+
+NOTES = {
+    "a finished run without a result": ("said.result", {"result": None}),
+    "a result that is text": ("said.result", {"result": "0.01"}),
+    "a result without an output": ("said.result", {"result": {"risk": 0.1}}),
+    "an output that is a list": ("said.result.output", {"result": {"output": [], "risk": 0.1}}),
+    "a risk that is text": ("said.result.risk", {"result": {"output": "model", "risk": "0.1"}}),
+    "no text": ("said.text", {"text": None}),
+    "reading that is a list": ("said.reading", {"reading": []}),
+    "a quarantine that is a number": ("said.quarantine", {"quarantine": 7}),
+    "a history of text": ("said.history", {"history": ["x"]}),
+}
+
+
+@pytest.mark.parametrize("what", NOTES)
+def test_a_forged_note_is_exit_4_and_names_the_field(folder, what):
+    field, change = NOTES[what]
+    onepass(*TRAIN)
+    content, arrays = tensors.read(folder / "kept", lambda said: None, 1 << 20)
+    tensors.write(folder / "kept", content | {"said": content["said"] | change}, arrays)
+    for option in ((), ("--json",)):
+        assert f"'{field}'" in onepass(*TRAIN, "--resume", *option, code=4)[1]
+
+
+def test_a_place_beyond_the_data_is_exit_4_and_names_the_field(folder, at):
+    at(3, signalled(signal.SIGINT))
+    onepass(*TRAIN, code=130)
+    found = checkpoint.load(folder / "kept")
+    content, arrays = tensors.read(folder / "kept", lambda said: None, 1 << 20)
+    for field, value in {"at": 1 << 40, "format": "bogus", "consumed": 1 << 40}.items():
+        position = packing.pack(found.position._replace(**{field: value}), {})
+        tensors.write(folder / "kept", content | {"position": position}, arrays)
+        err = onepass(*TRAIN, "--resume", code=4)[1]
+        assert f"'position.{field}'" in err
+        assert "--on-error skip" not in err  # there is nothing to skip
+    assert not (folder / "model").exists()
+
+
+def test_what_is_no_file_is_no_checkpoint(folder):
+    os.mkfifo(folder / "pipe")
+    assert "not a regular file" in onepass("train", "data.svm", "--checkpoint", "pipe", "--resume", code=4)[1]
+    assert "is no checkpoint" in onepass("train", "data.svm", "--checkpoint", "pipe", "--force", code=2)[1]
 
 
 def test_killed_between_model_and_note_it_ends_well_when_resumed(folder, at, monkeypatch):

@@ -1,6 +1,7 @@
 """A checkpoint that is not what it should be, or not whose it should be, is never gone on from."""
 
 import errno
+import gzip
 import json
 import os
 import resource
@@ -8,12 +9,15 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onepass import CheckpointError, Pass, ResumeError
 from onepass.io import checkpoint, dump_svmlight, open_stream, packing, tensors
+from onepass.io.chunk import Origin
+from onepass.io.sources import Identity
 from strategies import dyadic
 
 X, Y = dyadic(3, 1200, 5, noise=0.1)
@@ -107,6 +111,138 @@ def test_sizes_in_the_file_are_never_trusted(kept):
     kept.write_bytes(good)
     with pytest.raises(CheckpointError, match="max_bytes"):
         checkpoint.load(kept, max_bytes=100)
+
+
+def rehashed(path, *, content=None, layout=None):
+    """The checkpoint with other words or another layout, and the hash that belongs to them."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    text = json.loads(header.pop("__metadata__")["onepass-checkpoint"])
+    header, text = (layout or dict)(header) or header, (content or dict)(text) or text
+    digest = tensors._begun(text, header)
+    digest.update(data[8 + length :])
+    told = {"onepass-checkpoint": json.dumps(text | {"sha256": digest.hexdigest()}, sort_keys=True)}
+    forged = json.dumps({"__metadata__": told} | header).encode()
+    path.write_bytes(len(forged).to_bytes(8, "little") + forged + data[8 + length :])
+
+
+LIES = {
+    "dtype is a list": ("dtype", {"dtype": ["F64"]}),
+    "dtype is an object": ("dtype", {"dtype": {}}),
+    "dtype is unknown": ("dtype", {"dtype": "F16"}),
+    "2^62 rows of nothing": ("shape", {"shape": [1 << 62, 0], "data_offsets": [0, 0]}),
+    "2^62 values": ("shape", {"shape": [1 << 62]}),
+    "many dimensions": ("shape", {"shape": [1] * 40}),
+    "shape is text": ("shape", {"shape": "6"}),
+    "shape is true": ("shape", {"shape": [True]}),
+    "negative": ("shape", {"shape": [-1]}),
+    "beyond the file": ("data_offsets", {"data_offsets": [0, 1 << 50]}),
+    "offsets are text": ("data_offsets", {"data_offsets": "0"}),
+    "one offset": ("data_offsets", {"data_offsets": [0]}),
+    "no place": ("data_offsets", {"data_offsets": None}),
+}
+
+
+@pytest.mark.parametrize("what", LIES)
+def test_a_layout_that_lies_is_named_although_the_hash_is_right(kept, what):
+    field, lie = LIES[what]
+    rehashed(kept)  # and nothing changed
+    assert checkpoint.load(kept).state["rows"] == 600
+    rehashed(kept, layout=lambda header: header | {"0": header["0"] | lie})
+    with pytest.raises(CheckpointError, match=rf"run\.checkpoint: .*{field}"):
+        checkpoint.load(kept)
+
+
+WORDS = {
+    "format": ("0", True, None, [1]),
+    "version": (1, None, ["0.1"]),
+    "options": (None, {"list": []}, 3),
+    "state": (3, {"list": []}, {"tuple": [1]}),
+    "position": (3, {"list": []}),
+    "said": (None, [], "x"),
+}
+
+
+@pytest.mark.parametrize("field", WORDS)
+def test_a_field_that_is_not_what_it_should_be_is_named(kept, field):
+    good = kept.read_bytes()
+    for value in WORDS[field]:
+        kept.write_bytes(good)
+        rehashed(kept, content=lambda text, value=value: text | {field: value})
+        with pytest.raises(CheckpointError, match=f"'{field}'"):
+            checkpoint.load(kept)
+
+
+PLACES = {
+    "format": ("bogus", "../svmlight", None, 1, ""),
+    "file": (1, -1, 1 << 63, 0.0, True),
+    "at": (-1, 1 << 63, 1.5, "0", None),
+    "line": (-1, None),
+    "consumed": (-1, 1 << 50),
+    "rows": (-1, "5"),
+    "quarantined": (-1, None),
+    "truncated": (0, None),
+    "notes": ((1,), "x", None),
+    "changed": ((None,),),
+    "identity": ((3,), None, (Identity("data.svm", -1, 0, ""),), (Identity("data.svm", 9, 1 << 80, ""),)),
+    "labels": (((1.0, 2),), ((None, Origin("-", 1, 0, 1, 1)),), ((1.0, Origin(3, 1, 0, 1, 1)),), 3),
+}
+
+
+@pytest.mark.parametrize("field", PLACES)
+def test_a_place_where_no_stream_can_have_been_is_named(tmp_path, field):
+    path = tmp_path / "data.svm"
+    dump_svmlight(path, X, Y)
+    run = Pass()
+    with open_stream(path, block_size=6000) as stream:
+        run.feed(*next(stream)[:2])
+        position = stream.position
+    checkpoint.save(tmp_path / "c", run, position)
+    assert checkpoint.load(tmp_path / "c").position == position
+    for value in PLACES[field]:
+        checkpoint.save(tmp_path / "c", run, position._replace(**{field: value}))
+        with pytest.raises(CheckpointError, match=rf"c: damaged: its field 'position\.{field}'"):
+            checkpoint.load(tmp_path / "c")
+
+
+@pytest.mark.parametrize("kind", ["svm", "svm.gz", "csv", "csv.gz", "npy", "npz", "parquet", "arrow", "arrows"])
+def test_a_place_beyond_the_end_of_the_data_is_no_end_of_the_run(tmp_path, kind):
+    """What was never read must not be taken for read: the model would say nothing of the rest."""
+    path, options = tmp_path / f"data.{kind}", {} if "svm" in kind or kind == "npz" else {"target": "5"}
+    _written(path, kind)
+    with open_stream(path, block_size=6000, **options) as stream:
+        next(stream)
+        position = stream.position
+        end = sum(chunk.origin.stop - chunk.origin.start for chunk in stream) + position.at
+    with open_stream(path, block_size=6000, position=position._replace(at=end), **options) as stream:
+        assert list(stream) == []  # right at the end: there is no more, and that is fine
+    far = position._replace(at=end + 1)
+    with pytest.raises(CheckpointError, match=r"'position\.at'"):
+        list(open_stream(path, block_size=6000, position=far, **options))
+
+
+def _written(path, kind):
+    """X and Y in this format, the label last."""
+    table = np.column_stack([X, Y])
+    columns = pyarrow.table({str(place): table[:, place] for place in range(6)})
+    if "svm" in kind:
+        dump_svmlight(path, X, Y)
+    elif "csv" in kind:
+        names = ",".join(map(str, range(6)))
+        path.write_text("\n".join([names, *(",".join(map(repr, row)) for row in table.tolist())]) + "\n")
+    elif kind == "npy":
+        np.save(path, table)
+    elif kind == "npz":
+        np.savez(path, X=X, y=Y)
+    elif kind == "parquet":
+        pyarrow.parquet.write_table(columns, path, row_group_size=200)
+    else:
+        made = pyarrow.ipc.new_file if kind == "arrow" else pyarrow.ipc.new_stream
+        with open(path, "wb") as file, made(file, columns.schema) as writer:
+            writer.write_table(columns, max_chunksize=200)
+    if kind.endswith(".gz"):
+        path.write_bytes(gzip.compress(path.read_bytes()))
 
 
 def changed(state, name, field, change):

@@ -1,7 +1,10 @@
 """Model files: the same bytes for the same model, and no belief in what was not checked."""
 
 import json
+import math
+import os
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,8 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from onepass import ConversionError, LinearModel, ModelError, OnePassClassifier, Pass
+from onepass import (
+    CheckpointError,
+    ConversionError,
+    LimitError,
+    LinearModel,
+    ModelError,
+    OnePassClassifier,
+    Pass,
+    container,
+    model_files,
+)
+from onepass.io import checkpoint
 from strategies import dyadic
+from test_cli import onepass
 
 
 def model_of(classes=2, **options):
@@ -111,6 +126,105 @@ def test_nan_weights_are_refused_even_with_the_right_hash(tmp_path):
         LinearModel.load(path)
     with pytest.raises(ModelError, match="max_bytes"):
         LinearModel.load(path, max_bytes=10)
+
+
+def forged(path, weights=((0.0,), (1.0,)), **changes):
+    """A model file with changed fields and the hash that belongs to them."""
+    said = {"classes": [0, 1], "bias": 1.0, "radius": None, "about": {}} | changes
+    model_files.write(path, said, np.array(weights))
+
+
+FORGERIES = {
+    "bias is NaN": ("bias", {"bias": math.nan}),
+    "bias is infinite": ("bias", {"bias": -math.inf}),
+    "bias is text": ("bias", {"bias": "1"}),
+    "radius is NaN": ("radius", {"radius": math.nan}),
+    "radius is 0": ("radius", {"radius": 0.0}),
+    "radius is negative": ("radius", {"radius": -2.0}),
+    "radius is infinite": ("radius", {"radius": math.inf}),
+    "a class twice": ("classes", {"classes": ["a", "a"]}),
+    "1 and 1.0": ("classes", {"classes": [1, 1.0]}),
+    "text and numbers": ("classes", {"classes": ["a", 1]}),
+    "a class that is NaN": ("classes", {"classes": [0.0, math.nan]}),
+    "a class that is a list": ("classes", {"classes": [0, [1]]}),
+    "no classes": ("classes", {"classes": []}),
+    "three classes": ("weights", {"classes": [0, 1, 2]}),
+    "NaN": ("weights", {"weights": [[0.0], [math.nan]]}),
+    "infinity": ("weights", {"weights": [[0.0], [-math.inf]]}),
+    "weights beyond a kernel's": ("weights", {"weights": [[0.0], [-1e200]]}),
+    "format 0": ("format", {"format": 0}),
+    "format true": ("format", {"format": True}),
+    "version is a number": ("version", {"version": 1}),
+    "certificate is text": ("about.certificate", {"about": {"certificate": "0.01"}}),
+    "reading is text": ("about.reading", {"about": {"reading": "x"}}),
+    "columns are a number": ("about.reading.columns", {"about": {"reading": {"columns": 3}}}),
+    "a category is an object": ("about.reading.categorical", {"about": {"reading": {"categorical": [{}]}}}),
+    "bits are text": ("about.reading.bits", {"about": {"reading": {"bits": "18"}}}),
+}
+
+
+@pytest.mark.parametrize("what", FORGERIES)
+def test_a_wrong_field_is_named_although_the_hash_is_right(tmp_path, what):
+    field, changes = FORGERIES[what]
+    forged(tmp_path / "m", **changes)
+    with pytest.raises(ModelError, match=rf"m: its field '{field}' is missing or wrong"):
+        LinearModel.load(tmp_path / "m")
+
+
+def test_the_commands_call_a_forged_model_exit_4(tmp_path):
+    (tmp_path / "rows.svm").write_text("1 1:1\n")
+    forged(tmp_path / "m", bias=math.nan)
+    for command in (("inspect", "m"), ("predict", "m", "rows.svm"), ("verify", "m")):
+        assert "its field 'bias'" in onepass(tmp_path, *command, code=4).stderr
+    forged(tmp_path / "m")
+    onepass(tmp_path, "inspect", "m")
+    options = {"learner": "Perceptron()", "certificate": {}, "options": {"max_trace_memory": None}}
+    forged(tmp_path / "m", about=options)
+    assert "'about.options'" in onepass(tmp_path, "verify", "m", "rows.svm", code=4).stderr
+    with pytest.raises(ModelError, match=r"'about\.certificate'"):
+        OnePassClassifier.load(tmp_path / "m")
+
+
+def test_a_file_is_read_as_far_as_its_header_says(tmp_path):
+    """Under a limit of memory, of a file full of holes, of a pipe and of a device: at once, and in little room."""
+    good = tmp_path / "good"
+    LinearModel(np.ones((1000, 1)), (0, 1)).save(good)
+    with open(tmp_path / "holes", "wb") as file:
+        file.truncate(3 << 30)
+    with open(tmp_path / "longer", "wb") as file:
+        file.write(good.read_bytes())
+        file.truncate(3 << 30)
+    os.mkfifo(tmp_path / "pipe")
+    tracemalloc.start()
+    try:
+        assert LinearModel.load(good).features == 999
+        for name, words in {
+            "holes": "does not begin as a safetensors file does",
+            "longer": "bytes follow the last array",
+            "pipe": "not a regular file",
+            "/dev/zero": "not a regular file",
+            "/dev/null": "not a regular file",
+            "": "a folder",
+        }.items():
+            with pytest.raises(ModelError, match=words):
+                LinearModel.load(tmp_path / name)
+            with pytest.raises(CheckpointError, match=words.replace("bytes follow", "not a onepass checkpoint|b")):
+                checkpoint.load(tmp_path / name)
+        assert tracemalloc.get_traced_memory()[1] < 1e6
+    finally:
+        tracemalloc.stop()
+    assert "not a regular file" in onepass(tmp_path, "inspect", "/dev/zero", code=4).stderr
+
+
+def test_weights_that_there_is_no_room_for_are_a_limit(tmp_path, monkeypatch):
+    LinearModel(np.ones((1000, 1)), (0, 1)).save(tmp_path / "m")
+
+    def full(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(container.np, "empty", full)
+    with pytest.raises(LimitError, match=r"m: the model holds an array of 8,000 bytes"):
+        LinearModel.load(tmp_path / "m")
 
 
 def test_an_edited_certificate_is_noticed(tmp_path):

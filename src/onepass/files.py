@@ -72,7 +72,7 @@ def sweep(path: str | os.PathLike[str]) -> None:
                 _remove_unless_locked(target.parent / name)
 
 
-def sha256(*parts: bytes) -> str:
+def sha256(*parts: bytes | memoryview) -> str:
     """The SHA-256 of the parts one after another, in hexadecimal."""
     digest = hashlib.sha256()
     for part in parts:

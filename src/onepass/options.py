@@ -78,7 +78,8 @@ class Options:
             ("max_trace_memory", 0),
             ("seed", 0),
         ):
-            setattr(self, name, _whole(name, getattr(self, name), least))
+            if (value := getattr(self, name)) is not None or name not in ("horizon", "n_features"):
+                setattr(self, name, _whole(name, value, least))
         _whole("elapsed", elapsed, 0)
         self.learner.rule(Setting(features=self.n_features))  # says what is wrong with the learner's own parameters
         if self.max_features >= 1 << 31:
@@ -100,9 +101,7 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def _whole(name: str, value: Any, least: int) -> int | None:
-    if value is None:
-        return None
+def _whole(name: str, value: Any, least: int) -> int:
     if not (is_number(value) and least <= value < 1 << 63 and value == int(value)):
         raise ValueError(f"{name}: a whole number of at least {least} and below 2^63 expected, got {value!r}")
     return int(value)

@@ -15,7 +15,7 @@ import click
 
 from onepass.cli import reading as reader
 from onepass.cli import resuming, terminal
-from onepass.errors import OnepassError
+from onepass.errors import CheckpointError, OnepassError
 
 if TYPE_CHECKING:
     from onepass.io import Chunk, Stream
@@ -186,6 +186,8 @@ def feed(
         except KeyboardInterrupt:
             feeding.interrupted, feeding.status = True, attention.status
             kept.save(run)
+        except CheckpointError:  # the place to go on from is none: there is nothing to rescue
+            raise
         except OnepassError:
             kept.rescue(run)
             raise

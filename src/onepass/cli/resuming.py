@@ -96,6 +96,8 @@ def begin(keeping: dict[str, Any], paths: tuple[str, ...], outputs: Outputs, for
         if resume:
             kept.again = True
             kept.found, note = checkpoint.last(path)
+            if kept.found is not None:
+                _check_said(kept.found)
             if note is not None:
                 say.aside(note)
             elif kept.found is None:
@@ -120,6 +122,33 @@ def begin(keeping: dict[str, Any], paths: tuple[str, ...], outputs: Outputs, for
     except OSError as error:
         raise click.UsageError(f"--checkpoint: {printable(error.filename)}: {error.strerror}") from None
     return kept
+
+
+def _check_said(found: Checkpoint) -> None:
+    """Raise CheckpointError, naming the field, unless this is what a `Keeper` says beside the state of a pass."""
+    said = found.said
+    quarantine, history, result = said.get("quarantine"), said.get("history", []), said.get("result")
+    sound = {
+        "reading": isinstance(said.get("reading", {}), dict),
+        "quarantine": quarantine is None or isinstance(quarantine, str),
+        "history": isinstance(history, list) and all(map(_is_look, history)),
+    }
+    if found.state is None:  # a note that the run has ended
+        sound["result"] = isinstance(result, dict) and {"output", "risk"} <= set(result)
+        sound["text"] = isinstance(said.get("text"), str)
+        if sound["result"]:
+            output, risk = said["result"]["output"], said["result"]["risk"]
+            sound["result.output"] = output is None or isinstance(output, str)
+            sound["result.risk"] = risk is None or isinstance(risk, float)
+    for name, fine in sound.items():
+        if not fine:
+            raise CheckpointError(f"damaged: its field 'said.{name}' is missing or not what it should be")
+
+
+def _is_look(look: Any) -> bool:
+    """Whether this is what `onepass.history` remembers of one look at a run: six numbers, some of which may lack."""
+    kinds = (int, float, type(None))
+    return isinstance(look, list) and len(look) == 6 and all(type(part) in kinds for part in look)
 
 
 class Keeper:

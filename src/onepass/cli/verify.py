@@ -85,4 +85,7 @@ def _repeated(said: dict[str, Any]) -> Any:
         raise ModelError("the file does not name a learner and options that this command could repeat")
     chosen = {name: certificate.get(name) for name in ("conversion", "delta", "bound", "loss")}
     classes = said["classes"] if len(said["classes"]) > 1 else None
-    return learner.make({"learner": names[0], "classes": classes, **options, **chosen})
+    try:
+        return learner.make({"learner": names[0], "classes": classes, **options, **chosen})
+    except click.UsageError as error:  # nobody said these options on the command line
+        raise ModelError(f"its field 'about.options' or 'about.certificate' is wrong: {error.message}") from None

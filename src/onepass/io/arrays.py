@@ -66,6 +66,7 @@ class Npy:
             place = None
         if place is not None and not -array.shape[1] <= place < array.shape[1]:
             raise DataError(f"target: there is no column {place} among {array.shape[1]}", path=source.path)
+        source.must_hold(len(array))
         rows = max(1, CELLS // array.shape[1])
         for start in range(source.begin, len(array), rows):
             stop = min(start + rows, len(array))
@@ -149,6 +150,7 @@ class Npz:
         if begin:
             raise DataError("not a CSR matrix: indptr does not start at 0", path=source.path)
         rows = max(1, CELLS // max(1, width)) if dense else 4096
+        source.must_hold(size)
         for start, count in _steps(size, rows, source.begin):
             y = None if labels is None else labels.take(count)
             consumed = (source.raw.size or 0) * (start + count) // size

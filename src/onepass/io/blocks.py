@@ -75,6 +75,7 @@ def _ranges(source: Source) -> Iterator[Load]:
     first = len(BOM) if source.bom else 0
     begin, end = source.limits.span or (first, size)
     begin, end = max(first, begin), min(end, size)
+    source.must_hold(size)
     begun = max(source.begin, begin)
     for start in range(begun - (begun - begin) % step, end, step):  # cut where a run from the start cuts
         stop = min(start + step, end)

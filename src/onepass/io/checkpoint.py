@@ -18,12 +18,13 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from onepass import __version__
-from onepass.errors import CheckpointError, ResumeError, printable
+from onepass.container import Array, regular
+from onepass.errors import CheckpointError, LimitError, ResumeError, printable
 from onepass.files import sweep
 from onepass.io.packing import pack, unpack
 from onepass.io.soundness import check_position, check_state
 from onepass.io.stream import Position
-from onepass.io.tensors import BEGINNING, Array, read, write
+from onepass.io.tensors import BEGINNING, CHECKPOINT, read, write
 from onepass.passes import Pass
 
 FORMAT = 1
@@ -85,11 +86,12 @@ def load(path: Path, max_bytes: int = 1 << 36) -> Checkpoint:
         parts = [unpack(content.get(name), arrays) for name in ("options", "state", "position")]
         found = Checkpoint(parts[0], parts[1], parts[2], content.get("said", {}))
         kinds: tuple[tuple[type, ...], ...] = ((dict,), (dict, type(None)), (Position, type(None)), (dict,))
-        if not all(isinstance(part, kind) for part, kind in zip(found, kinds, strict=True)):
-            raise CheckpointError("damaged: a field is missing or not what it should be")
+        for name, part, kind in zip(Checkpoint._fields, found, kinds, strict=True):
+            if not isinstance(part, kind):
+                raise CheckpointError(f"damaged: its field {name!r} is missing or not what it should be")
         if found.position is not None:
             check_position(found.position)
-    except (CheckpointError, ResumeError) as error:
+    except (CheckpointError, ResumeError, LimitError) as error:
         raise type(error)(f"{printable(os.fspath(path))}: {error}") from None
     return found
 
@@ -133,8 +135,11 @@ def resume(path: Path, run: Pass) -> Position | None:
 
 def is_checkpoint(path: Path) -> bool:
     """Whether the file begins as a checkpoint does, damaged or not."""
-    with open(path, "rb") as file:
-        return file.read(8 + len(BEGINNING))[8:] == BEGINNING
+    try:
+        with regular(path, CHECKPOINT) as file:
+            return file.read(8 + len(BEGINNING))[8:] == BEGINNING
+    except CheckpointError:  # a pipe, a device, a folder
+        return False
 
 
 def previous(path: Path) -> str:
@@ -197,6 +202,10 @@ def _plain(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_version(content: dict[str, Any]) -> None:
+    kinds = {"format": int, "version": str}
+    for name, kind in kinds.items():
+        if type(content.get(name)) is not kind:
+            raise CheckpointError(f"damaged: its field {name!r} is missing or not what it should be")
     if (content.get("format"), content.get("version")) != (FORMAT, __version__):
         raise ResumeError(
             f"written by onepass {content.get('version')} (format {content.get('format')}), this is {__version__} "

@@ -14,11 +14,11 @@ import numpy as np
 
 from onepass.alarms import Order
 from onepass.candidates import Watchlist
+from onepass.container import NAMES, Array
 from onepass.errors import CheckpointError
 from onepass.io.chunk import Origin
 from onepass.io.sources import Identity
 from onepass.io.stream import Position
-from onepass.io.tensors import NAMES, Array
 from onepass.labels import Labels
 from onepass.repeats import Repeats
 from onepass.shifting import Lazy

@@ -13,6 +13,7 @@ import numpy as np
 from onepass.candidates import MOST, Watchlist
 from onepass.errors import CheckpointError
 from onepass.io.chunk import Origin
+from onepass.io.formats import HOME
 from onepass.io.sources import Identity
 from onepass.io.stream import Position
 from onepass.labels import Labels
@@ -57,21 +58,45 @@ def check_state(state: Any, run: Pass) -> None:
 
 
 def check_position(position: Position) -> None:
-    """Raise CheckpointError unless all parts are of their kind."""
-    numbers = (position.file, position.at, position.line, position.consumed, position.rows, position.skipped)
-    for number in (*numbers, position.quarantined, position.flags):
-        _need(type(number) is int and 0 <= number < 1 << 62, "the position")
-    _need(type(position.format) is str and type(position.truncated) is bool, "the position")
-    for texts in (position.changed, position.faults, position.notes):
-        _need(type(texts) is tuple and all(type(text) is str for text in texts), "the position")
-    _need(type(position.labels) is tuple and type(position.identity) is tuple, "the position")
-    _need(position.file < max(1, len(position.identity)), "the position")
-    for known in position.identity:
-        _need(known is None or isinstance(known, Identity), "the position")
-        _need(known is None or (type(known.size) is int and type(known.modified) is int), "the position")
-    for pair in position.labels:
-        _need(type(pair) is tuple and len(pair) == 2 and isinstance(pair[0], float | str), "the position")
-        _need(isinstance(pair[1], Origin), "the position")
+    """Raise CheckpointError, naming the field, unless a stream can have been there."""
+    numbers = ("file", "at", "line", "consumed", "rows", "skipped", "quarantined", "flags")
+    for name in numbers:
+        _has(_is_count(getattr(position, name)), name)
+    _has(type(position.format) is str and position.format in HOME, "format")
+    _has(type(position.truncated) is bool, "truncated")
+    for name in ("changed", "faults", "notes"):
+        texts = getattr(position, name)
+        _has(type(texts) is tuple and all(type(text) is str for text in texts), name)
+    _has(type(position.identity) is tuple and all(map(_is_identity, position.identity)), "identity")
+    _has(type(position.labels) is tuple and all(map(_is_label, position.labels)), "labels")
+    _has(position.file < max(1, len(position.identity)), "file")
+    if None not in position.identity:
+        _has(position.consumed <= sum(known.size for known in position.identity if known is not None), "consumed")
+
+
+def _is_count(number: Any) -> bool:
+    return type(number) is int and 0 <= number < 1 << 62
+
+
+def _is_identity(known: Any) -> bool:
+    if not isinstance(known, Identity):
+        return known is None
+    texts = (known.path, known.ends)
+    moment = type(known.modified) is int and abs(known.modified) < 1 << 63
+    return all(type(text) is str for text in texts) and _is_count(known.size) and moment
+
+
+def _is_label(pair: Any) -> bool:
+    """Whether this is a label that was met, with the place where it was."""
+    if type(pair) is not tuple or len(pair) != 2 or not isinstance(pair[0], float | str):
+        return False
+    origin = pair[1]
+    return isinstance(origin, Origin) and type(origin.path) is str and all(map(_is_count, origin[1:]))
+
+
+def _has(condition: Any, name: str) -> None:
+    if not condition:
+        raise CheckpointError(f"damaged: its field 'position.{name}' is missing or not what it should be")
 
 
 def _numbers(state: dict[str, Any]) -> None:

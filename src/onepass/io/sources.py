@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from onepass.errors import DataError
+from onepass.errors import CheckpointError, DataError, printable
 from onepass.files import sha256
 from onepass.io import compression as codecs
 from onepass.io.chunk import Bytes
@@ -224,9 +224,25 @@ class Source:
         if not self.begin:
             return self.pieces()
         if self.direct:
+            self.must_hold(self.raw.size or 0)
             self.raw.skip_to(self.begin)
             return self._decompressed()
-        return _without(self.pieces(), self.begin - (len(BOM) if self.bom else 0))
+        return self._after_begin()
+
+    def must_hold(self, end: int) -> None:
+        """Refuse a place to go on from that lies beyond the end of the text (or rows): no run was ever there."""
+        if self.begin > end:
+            raise CheckpointError(
+                f"its field 'position.at' is {self.begin:,}, and {printable(self.path)} ends at {end:,}"
+            )
+
+    def _after_begin(self) -> Iterator[bytes]:
+        done = len(BOM) if self.bom else 0
+        for piece in self.pieces():
+            if done + len(piece) > self.begin:
+                yield piece[max(0, self.begin - done) :]
+            done += len(piece)
+        self.must_hold(done)
 
     def see(self, size: int) -> bytes:
         """The first `size` bytes of the text, or all of it: more of it than `head` had so far."""
@@ -256,14 +272,6 @@ class Source:
                 ) from error
             self.truncated = True
             self.note(f"{self.path}: the compressed stream ends early; what came before was read")
-
-
-def _without(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
-    """The pieces without their first `size` bytes."""
-    for piece in pieces:
-        if len(piece) > size:
-            yield piece[size:]
-        size = max(0, size - len(piece))
 
 
 def _reason(error: Exception) -> str:

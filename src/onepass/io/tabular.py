@@ -122,6 +122,7 @@ class Parquet(_Table):
             total = file.metadata.num_rows
             if source.limits.span is not None:
                 total = sum(file.metadata.row_group(group).num_rows for group in groups)
+            source.must_hold(total)
             rows = max(256, CELLS // max(1, len(names)))
             while groups and done + file.metadata.row_group(groups[0]).num_rows <= source.begin:
                 done += file.metadata.row_group(groups.pop(0)).num_rows
@@ -154,6 +155,7 @@ class Arrow(_Table):
                 batch = reader.get_batch(number)
                 yield from self._cut(batch, plan, done, size * (number + 1) // reader.num_record_batches, source.begin)
                 done += batch.num_rows
+        source.must_hold(done)
 
     def _stream(self, source: Source) -> Iterator[Work]:
         import pyarrow
@@ -164,6 +166,7 @@ class Arrow(_Table):
             for batch in reader:
                 yield from self._cut(batch, plan, done, source.raw.consumed, source.begin)
                 done += batch.num_rows
+        source.must_hold(done)
         # A stream cut between two messages reads as a whole one: only the closing mark tells.
         if text.last != END_OF_STREAM:
             raise DataError("the Arrow stream ends early: it has no end mark", path=source.path)
