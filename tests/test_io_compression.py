@@ -10,6 +10,9 @@ import pytest
 
 import oracles_io as oracle
 from onepass.errors import DataError
+from onepass.io import compression as codecs
+from onepass.io import open_stream
+from onepass.io.sources import RawFile
 from test_io import COMPRESS, TEXT, file_fixture, read  # noqa: F401  (pytest finds fixtures by name)
 
 
@@ -83,8 +86,10 @@ def test_a_flipped_bit_in_zst_is_an_error_where_there_is_a_checksum(file):
 @pytest.mark.parametrize("kind", COMPRESS)
 def test_bytes_after_the_stream_are_an_error(file, kind):  # 30
     for junk in (b"junk", b"j", b"1 1:2\n" * 50):
-        with pytest.raises(DataError, match=r"follow the compressed stream|ends early"):
+        with pytest.raises(DataError, match=r"follow the compressed stream|ends early") as caught:
             read(file(COMPRESS[kind](TEXT) + junk))
+        assert str(caught.value).count("Fix: ") == 1
+        assert "damaged" not in str(caught.value)
 
 
 def test_zeros_may_pad_a_gz(file):
@@ -108,6 +113,27 @@ def test_a_bomb_is_stopped_and_memory_stays_flat(file, kind):  # 31
         read(path, max_expand=500, threads=1)
     assert tracemalloc.get_traced_memory()[1] < 120 << 20
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "zst"])
+def test_a_bomb_shows_after_its_first_pieces(file, kind):
+    """And not after all that the first megabyte of the file holds: gigabytes."""
+    raw = RawFile(str(file(COMPRESS[kind](b"\n" * (80 << 20)))))
+    unpacked = 0
+    with pytest.raises(DataError, match="expands more than 1000-fold"):  # noqa: PT012
+        for piece in codecs.decompressed(raw, kind, "bomb", 1000.0):
+            unpacked += len(piece)
+    assert unpacked <= codecs.GRACE + codecs.PIECE
+    raw.close()
+
+
+@pytest.mark.parametrize("name", ["data.svm", "data.vw"])
+def test_empty_lines_cost_next_to_nothing(file, name):
+    """They are counted, and nothing is called for each."""
+    blank, last = b"\n" * (1 << 20), {"data.svm": b"1 1:2\n", "data.vw": b"1 |a b\n"}[name]
+    with open_stream(file(blank + last, name), threads=0, block_size=1 << 22) as stream:
+        next(stream)
+        assert stream.position.line == (1 << 20) + 2
 
 
 GROWTH = """

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from onepass.errors import DataError
 
 PIECE = 1 << 21  # decompressed at a time, whatever the ratio: memory stays flat, and a piece is about a block
-READ = 1 << 20  # compressed, at a time
+LEAST, READ = 1 << 14, 1 << 20  # compressed, at a time: as much as should give a piece, between these
 GRACE = 1 << 24  # decompressed bytes before the ratio is looked at
 MEMORY = 1 << 28  # for xz's dictionary; xz -9 needs 65 MB
 
@@ -82,11 +82,7 @@ def _pieces(raw: Readable, compression: str, path: str) -> Iterator[bytes]:
     elif compression == "zst":
         yield from _zstandard(raw, path)
     else:
-        codec = _codec(compression)
-        try:
-            yield from _members(raw, codec, compression, path)
-        except codec.errors as error:
-            raise _damaged(compression, error, path) from error
+        yield from _members(raw, _codec(compression), compression, path)
 
 
 def _codec(compression: str) -> Codec:
@@ -102,16 +98,19 @@ def _codec(compression: str) -> Codec:
 
 def _members(raw: Readable, codec: Codec, compression: str, path: str) -> Iterator[bytes]:
     """Member after member. The standard library's own readers ignore what follows the last one; here it is an error."""
-    data = raw.read(READ)
+    data, size = raw.read(LEAST), 0
     while True:
         decoder = codec.decoder()
         while not decoder.eof:
             if not data and decoder.needs_input:
-                data = raw.read(READ)
+                data = raw.read(_portion(raw.consumed, size))
                 if not data:
                     raise EndsEarlyError
-            piece = decoder.decompress(data, PIECE)
-            data = b""
+            try:
+                piece = decoder.decompress(data, PIECE)
+            except codec.errors as error:
+                raise _damaged(compression, error, path) from error
+            data, size = b"", size + len(piece)
             if piece:
                 yield piece
         data = decoder.unused_data.lstrip(codec.padding)
@@ -121,6 +120,12 @@ def _members(raw: Readable, codec: Codec, compression: str, path: str) -> Iterat
             return
         if not data.startswith(codec.magic):
             raise _junk(compression, path)
+
+
+def _portion(consumed: int, size: int) -> int:
+    """How many bytes to take next, when so many gave `size`: what is taken is never far ahead of what is unpacked, so
+    that a bomb shows after its first pieces, and not after a megabyte that holds a gigabyte."""
+    return max(LEAST, min(READ, PIECE * consumed // size)) if size else LEAST
 
 
 def _zstandard(raw: Readable, path: str) -> Iterator[bytes]:
