@@ -198,6 +198,10 @@ def _tokenize(rules: Any, text: Any, size: Any, table: Any, state: Any) -> Any:
     p = np.uint64(state[0])
     row, k, line, flags = np.uint64(state[1]), np.uint64(state[2]), np.uint64(state[3]), np.int64(state[4])
     while p < size:
+        if text[p] == 10:  # an empty line, and there may be gigabytes of them: no call for each
+            p += np.uint64(1)
+            line += np.uint64(1)
+            continue
         after, end, example, remarks = _line(rules, text, p, table, row, k)
         if after == p:
             break
