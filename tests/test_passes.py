@@ -468,7 +468,7 @@ def test_models_refuse_wider_rows():
 
 def test_a_sparse_array_of_one_dimension_is_one_row():
     run = Pass(n_features=5)
-    run.feed(scipy.sparse.csr_array(np.ones(5)), [1])
+    run.feed(scipy.sparse.coo_array(np.ones(5)), [1])
     assert run.rows == 1
 
 

@@ -48,7 +48,7 @@ def stated_columns(X: Any) -> int | None:
 
 
 def _rows(X: Any) -> Rows:
-    csr = X.tocsr()
+    csr = (X.reshape(1, -1) if X.ndim == 1 else X).tocsr()  # older SciPy has COO of one dimension, and no CSR
     return Rows(csr.indptr, csr.indices, csr.data)
 
 
