@@ -112,6 +112,38 @@ def test_without_a_writable_cache_it_runs_with_one_notice(tmp_path):
     assert done.stderr.count("no writable folder") == 1
 
 
+RENAMED = """
+cache = numba.core.caching.Cache
+cache.renamed = cache._load_overload
+del cache._load_overload
+cache.load_overload = lambda self, sig, context: (context.refresh(), self.renamed(sig, context))[1]
+"""
+
+
+@pytest.mark.parametrize("change", ["del numba.core.runtime.rtsys", RENAMED], ids=["a name", "a method"])
+def test_a_numba_with_other_internals_still_caches_kernels(tmp_path, change):
+    """By its own cache: compiled once, and loaded in the next process."""
+    code = (
+        f"import numba.core.caching\n{change}\n"
+        "from onepass.rows import Dense, squared_norms\n"
+        "import numpy as np\n"
+        "norms = np.zeros(2); squared_norms(Dense(np.array([[1.0, 2.0], [3.0, 4.0]])), norms)\n"
+        "print(norms, *squared_norms.stats.cache_hits.values())"
+    )
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).strip() == "[ 5. 25.]"
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).strip() == "[ 5. 25.] 1"
+
+
+def test_without_numbas_internals_nothing_is_prefetched(monkeypatch):
+    import numba
+    import numpy as np
+
+    from onepass._jit import prefetch
+
+    monkeypatch.delattr("numba.core.cgutils.get_item_pointer")
+    assert numba.njit(lambda array: prefetch(array, np.uint64(0)))(np.zeros(3)) is None
+
+
 def test_no_path_of_a_machine_and_no_list_of_exceptions():
     contract = (ROOT / "pyproject.toml").read_text()
     assert "ignore_imports" not in contract

@@ -1,0 +1,103 @@
+"""numba's cache of compiled kernels, looked for late and ready at once.
+
+All that is used here of numba is its own business, and may change with any of its versions. A name that is gone is an
+ImportError, and `_jit` then asks numba for its own cache; what is still there and works otherwise is left to numba
+where it shows, by AttributeError or TypeError.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.core.environment import Environment, lookup_environment
+from numba.core.runtime import rtsys
+
+
+class KernelCache:
+    """numba's cache of one function's compiled code, but it is looked for only when the function is called.
+
+    And it is ready at once: numba itself makes all its libraries known to the compiler before it loads what needs no
+    compiler, 0.2 s at the start of every program (0.4 s with SciPy). A damaged file is as good as none.
+    """
+
+    def __init__(self, function: Callable[..., Any], notice: Callable[[], None]) -> None:
+        self._function, self._notice = function, notice
+
+    @cached_property
+    def _cache(self) -> Any:
+        try:
+            found = FunctionCache(self._function)
+        except RuntimeError:  # numba finds neither the package folder nor the home writable
+            self._notice()
+            return NullCache()
+        with suppress(AttributeError, TypeError):
+            found._cache_file = _Files(
+                cache_path=found._cache_path,
+                filename_base=found._impl.filename_base,
+                source_stamp=found._impl.locator.get_source_stamp(),
+            )
+        return found
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder, if there is one."""
+        return self._cache.cache_path  # type: ignore[no-any-return]
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function for these types, or None."""
+        if isinstance(self._cache, NullCache):
+            return None
+        with suppress(AttributeError, TypeError):
+            rtsys.initialize(target_context)  # what arrays inside kernels are allocated with
+            with self._cache._guard_against_spurious_io_errors():
+                return self._cache._load_overload(sig, target_context)
+        return FunctionCache(self._function).load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled."""
+        self._cache.save_overload(sig, data)
+
+    def flush(self) -> None:
+        """Forget all of it."""
+        self._cache.flush()
+
+
+class _Files(IndexDataCacheFile):  # type: ignore[misc]
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except Exception:  # whatever unpickling junk may raise
+            return {}
+
+    def _load_data(self, name: str) -> Any:
+        try:
+            with open(self._data_path(name), "rb") as file:
+                return _Unpickler(file).load()
+        except Exception as error:
+            raise OSError(f"{name} is damaged") from error  # which numba takes as: not there
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        quick = name == "_rebuild_env" and hasattr(Environment, "_memo")
+        return _environment if quick else super().find_class(module, name)
+
+
+def _environment(module: str, constants: list[Any], name: str) -> Environment:
+    """What numba gives a compiled function at hand, without importing the module that it was written in.
+
+    That of np.empty alone takes 30 ms; kernels know their globals, and look up constants only.
+    """
+    if (known := lookup_environment(name)) is not None:
+        return known
+    made = Environment(vars(sys.modules[module]) if module in sys.modules else {})
+    made.consts[:] = constants
+    made.env_name = name
+    Environment._memo[name] = made
+    return made
