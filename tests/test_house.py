@@ -1,5 +1,6 @@
 """The house keeps its own rules: what imports what, and kernels that run compiled, interpreted and bounds-checked."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -149,3 +150,17 @@ def test_no_path_of_a_machine_and_no_list_of_exceptions():
     assert "ignore_imports" not in contract
     for path in ROOT.glob("src/**/*.py"):
         assert "/home/" not in path.read_text(), path
+
+
+def test_every_package_that_is_imported_is_declared_with_its_lowest_version():
+    lowest = subprocess.run(
+        [sys.executable, ROOT / ".ci" / "lowest.py"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert {"numpy==2.0", "pytest==8.3", "dask==2025.1"} <= {*lowest}
+    declared = {line.partition("==")[0].replace("scikit-learn", "sklearn") for line in lowest}
+    known = sys.stdlib_module_names | {"onepass"}
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert {name.partition(".")[0] for name in names} <= declared | known, path

@@ -63,7 +63,7 @@ def needing_matplotlib() -> Any:
 
 def settings() -> dict[str, Any]:
     """What all figures have in common."""
-    from cycler import cycler
+    from matplotlib.rcsetup import cycler
 
     return {
         "axes.prop_cycle": cycler(color=COLOURS),
