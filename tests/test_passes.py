@@ -552,7 +552,7 @@ def test_a_certificate_is_deployed_as_it_was_given_or_refused():
                 weights = frozen.weights[frozen.number.tolist().index(certificate.k)]
             np.testing.assert_array_equal(model.weights, weights)
     other = Pass("margin", classes=[-1, 1], radius=4.0)
-    other.feed(-X[:300], y[:300])
+    other.feed(X[100:], y[100:])
     with pytest.raises(ConversionError, match="not from this pass"):
         other.model(run.certificate(delta=0.3))
     certificate = run.certificate()
