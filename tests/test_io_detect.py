@@ -114,3 +114,23 @@ def test_a_later_file_of_another_format_is_named_with_both(file, tmp_path):
     ):
         with pytest.raises(DataError, match=message), open_stream(paths) as stream:
             list(stream)
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.tsv"])
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (b"1 1:0.5 3:2\n-1 2:1\n", "svmlight"),
+        (b"1\t1:0.5\t3:2\n-1\t2:1\t4:1\n", "svmlight"),
+        (b"1 |a b:1,5\n-1 |a c\n", "vw"),
+        (b'{"a": 1, "b": 2}\n', "jsonl"),
+    ],
+)
+def test_lines_that_are_no_table_are_named(file, name, text, found):  # 23
+    with pytest.raises(DataError, match=rf"this looks like {found}\)\. Fix: --format {found}$"):
+        read(file(text, name))
+
+
+def test_a_column_of_numbers_is_a_table(file):
+    with pytest.raises(DataError, match=r"which column is the label\? Columns: 0\. Fix: --target NAME"):
+        read(file(b"1\n2\n", "data.csv"))

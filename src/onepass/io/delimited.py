@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from onepass.errors import DataError, printable
+from onepass.io import detect
 from onepass.io.blocks import Load, Work, blocks, record_ends, records
 from onepass.io.chunk import Bytes, Labels
 from onepass.io.columns import (
@@ -80,8 +81,7 @@ class Csv(Choices):
                 f"{source.path}: the first row is {'the header' if header else 'data, there is no header'} (--header)"
             )
         names = sample[0] if header else self._numbers(len(sample[0]))
-        self._check_width(sample, source)
-        plan = self._plan(names, sample[header:], header, source)
+        plan = self._sure_plan(names, sample[header:], header, source)
         loads = blocks(source) if self.quote is None else records(source, self.delimiter, self.quote)
         for load in loads:
             yield Work(load.consumed, partial(self._parse, load, plan, body if header else 0, skip))
@@ -128,9 +128,22 @@ class Csv(Choices):
                     yield before, row
                 before = reader.line_num
 
-    def _check_width(self, sample: list[list[str]], source: Source) -> None:
-        if len(sample[0]) == 1 and self.text_column is None:
-            other = next((mark for mark in ";\t|" if mark in sample[0][0]), None)
+    def _sure_plan(self, names: list[str], rows: list[list[str]], header: bool, source: Source) -> Plan:
+        """The plan, unless the columns do not fit, or there is but one, because this is no table at all."""
+        likely = detect.lines_of(source.head)
+        if likely is not None and len(names) == 1 and self.text_column is None:
+            raise _another(likely, "one column only", source)
+        self._check_width(names[0] if header else rows[0][0], len(names), source)
+        try:
+            return self._plan(names, rows, header, source)
+        except DataError as error:
+            if likely is None:
+                raise
+            raise _another(likely, str(error.args[0]), source) from error
+
+    def _check_width(self, first: str, width: int, source: Source) -> None:
+        if width == 1 and self.text_column is None:
+            other = next((mark for mark in ";\t|" if mark in first), None)
             if other is not None:
                 raise DataError(
                     f"one column only: the fields seem to be separated by {other!r}",
@@ -283,6 +296,10 @@ class Tsv(Csv):
 
     delimiter: str = "\t"
     quote: str | None = None
+
+
+def _another(likely: str, message: str, source: Source) -> DataError:
+    return DataError(f"{message} (this looks like {likely})", path=source.path, remedy=f"--format {likely}")
 
 
 def _not_text(record: bytes, error: UnicodeDecodeError) -> LineError:

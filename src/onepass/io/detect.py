@@ -100,6 +100,16 @@ def refuse_other_line_ends(head: bytes, path: str) -> None:
         )
 
 
+def lines_of(head: bytes) -> str | None:
+    """The format with one example a line that the first lines are surely written in: a number a line is not enough.
+
+    >>> lines_of(b"1 3:0.5\\n-1 7:1\\n"), lines_of(b"1\\n-1\\n"), lines_of(b"1,2\\n")
+    ('svmlight', None, None)
+    """
+    found = guess(head)
+    return found if found in ("vw", "jsonl") or (found == "svmlight" and b":" in head) else None
+
+
 def guess(head: bytes) -> str | None:
     """The text format that the first lines are written in, None if they fit none."""
     lines = [line.strip() for line in head.split(b"\n")[:50]]
