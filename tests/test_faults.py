@@ -104,8 +104,31 @@ def test_a_third_label_is_named_with_its_line(here, blank):  # 9
     (here / "late.svm").write_text(text + "\n")
     done = onepass(here, "train", "late.svm", code=3)
     assert "label 7.0 " in done.stderr
-    assert "late.svm:line 218: " in done.stderr or (blank and "after line 1: label 7.0 in row 217" in done.stderr)
+    assert f"late.svm:line {218 + blank}: label 7.0 is not one of" in done.stderr
     assert "Fix: --classes 0,1,7" in done.stderr
+
+
+LARGE = {
+    "large.svm": "1 1:1\n\n# no row\n-1 qid:3 2:1\n1 x\n1 1:1e300\n-1 2:1\n",
+    "large.vw": "1 |a b:1\n\n\n-1 |a c\nspam\n1 |a b:1e300\n-1 |a c\n",
+    "large.csv": 'y,a,b\n1,2,3\n\n-1,"2\n",3\n1,1e300,3\n-1,2,3\n',
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("command", ["train", "cluster", "predict"])
+def test_a_value_too_large_is_named_with_its_own_line(here, name, command):
+    """Whatever stands before it that is no row: blank lines, comments, bad lines, a header, quoted newlines."""
+    (here / name).write_text(LARGE[name])
+    given = {"train": ["train"], "cluster": ["cluster", "-k", "2"], "predict": ["predict", "m"]}[command]
+    if command == "predict":
+        good = LARGE[name].replace("1e300", "2")
+        (here / f"good-{name}").write_text(good)
+        onepass(here, "train", f"good-{name}", "-o", "m", "--force", "--on-error", "skip")
+    done = onepass(here, *given, name, "--on-error", "skip", code=3)
+    line = 1 + LARGE[name][: LARGE[name].index("1e300")].count("\n")
+    assert f"{name}:line {line}: " in done.stderr, done.stderr
+    assert "rescale" in done.stderr
 
 
 # Bad lines left out ---------------------------------------------------------------------------------

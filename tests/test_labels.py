@@ -50,27 +50,27 @@ def test_labels_that_floats_cannot_tell_apart():
     labels, codes = Labels().encode(np.array([a, b]), 2)
     assert labels.classes == (a, b)
     assert codes.tolist() == [-1, 1]
-    with pytest.raises(DataError, match=f"label {b} in row 1"):
+    with pytest.raises(DataError, match=f"row 1: label {b} "):
         Labels.of([a, 5]).encode(np.array([a, b]), 2)
 
 
 @pytest.mark.parametrize(
     ("classes", "y", "message"),
     [
-        (None, np.array([0.0, np.nan]), "row 1 is not a finite number"),
-        (None, np.array([0, 1, 2]), "label 2 in row 2 is not one of the known classes 0, 1"),
-        ([0, 1], np.array([0.0, 0.5]), "label 0.5 in row 1"),
-        ([0, 0.5], np.array([0, 1]), "label 1 in row 1"),
+        (None, np.array([0.0, np.nan]), "row 1: label nan is not a finite number"),
+        (None, np.array([0, 1, 2]), "row 2: label 2 is not one of the known classes 0, 1"),
+        ([0, 1], np.array([0.0, 0.5]), "row 1: label 0.5"),
+        ([0, 0.5], np.array([0, 1]), "row 1: label 1"),
         (["a", "b"], np.array([0, 1]), "the classes are text, but these labels are numbers"),
         ([0, 1], np.array([[0, 1]]), "one label per row"),
-        (None, np.array([b"a", b"b"]), r"label b'a' in row 0 is bytes: decode them"),
-        (None, np.array(["a", b"b"], object), r"label b'b' in row 1 is bytes: decode them"),
+        (None, np.array([b"a", b"b"]), r"row 0: label b'a' is bytes: decode them"),
+        (None, np.array(["a", b"b"], object), r"row 1: label b'b' is bytes: decode them"),
         (["a", "b"], np.array([b"a", b"b"]), "is bytes"),
-        (None, np.array([1, 2.0, np.nan], object), "label nan in row 2 is not a finite number"),
-        (None, ["a", np.nan], "label nan in row 1 is not a finite number"),
-        (None, np.array(["a", None], object), "label None in row 1 is neither a number nor text"),
-        (None, np.array([1, "a"], object), "label 'a' in row 1 is text, but those before it are numbers"),
-        (None, ["a", 1], "label 1 in row 1 is a number, but those before it are text"),
+        (None, np.array([1, 2.0, np.nan], object), "row 2: label nan is not a finite number"),
+        (None, ["a", np.nan], "row 1: label nan is not a finite number"),
+        (None, np.array(["a", None], object), "row 1: label None is neither a number nor text"),
+        (None, np.array([1, "a"], object), "row 1: label 'a' is text, but those before it are numbers"),
+        (None, ["a", 1], "row 1: label 1 is a number, but those before it are text"),
         ([0, 1], np.array(["0", "1"], object), "the classes are numbers, but these labels are text"),
     ],
 )
@@ -87,7 +87,8 @@ def test_one_kind_of_label_in_every_piece():
 
 
 @pytest.mark.parametrize(
-    ("classes", "message"), [([1, "a"], "'a' in place 1 is text"), ([0.0, np.nan], "place 1"), ([b"a", b"b"], "bytes")]
+    ("classes", "message"),
+    [([1, "a"], "place 1: label 'a' is text"), ([0.0, np.nan], "place 1"), ([b"a", b"b"], "bytes")],
 )
 def test_classes_that_are_none_are_named(classes, message):
     with pytest.raises(DataError, match=f"classes: .*{message}"):

@@ -29,8 +29,8 @@ def csr_parts(indptr, indices, values):
 
 
 BAD = {
-    "nan": (np.array([[1.0, np.nan, 0, 0, 0]]), [1], "row 0, feature 1: nan is not a finite number"),
-    "inf": (np.array([[1.0, 0, 0, 0, 0], [0, 0, 0, -np.inf, 0]]), [1, 1], "row 1, feature 3: -inf is not"),
+    "nan": (np.array([[1.0, np.nan, 0, 0, 0]]), [1], "row 0: feature 1: nan is not a finite number"),
+    "inf": (np.array([[1.0, 0, 0, 0, 0], [0, 0, 0, -np.inf, 0]]), [1, 1], "row 1: feature 3: -inf is not"),
     "sparse nan": (csr(np.array([[1.0, 0, np.nan, 0, 0]])), [1], "feature 2: nan"),
     "1e308": (np.array([[1e308, 0, 0, 0, 0]]), [1], "too large to be squared"),
     "float32 inf": (np.array([[np.inf, 0, 0, 0, 0]], dtype=np.float32), [1], "not a finite number"),
@@ -43,15 +43,15 @@ BAD = {
     "other width": (np.ones((1, 6)), [1], "6 features, but 5 are expected"),
     "too few labels": (np.ones((2, 5)), [1], "1 labels for 2 rows"),
     "labels in a table": (np.ones((2, 5)), [[1], [1]], "one label per row"),
-    "nan label": (np.ones((2, 5)), [1, math.nan], "label in row 1"),
+    "nan label": (np.ones((2, 5)), [1, math.nan], "row 1: label nan"),
     "complex label": (np.ones((1, 5)), [1j], "numbers or strings expected"),
-    "third label": (np.ones((2, 5)), [1, 7], "label 7 in row 1 .*declare them all in `classes`"),
+    "third label": (np.ones((2, 5)), [1, 7], "row 1: label 7 .*declare them all in `classes`"),
     "text label": (np.ones((1, 5)), ["spam"], "the classes are numbers, but these labels are text"),
-    "negative index": (csr_parts([0, 1], [-1], [1]), [1], "row 0 has feature index -1, which is negative"),
+    "negative index": (csr_parts([0, 1], [-1], [1]), [1], "row 0: feature index -1 is negative"),
     "index too large": (
         csr_parts([0, 0, 1], [1 << 24], [1]),
         [1, 1],
-        "row 1 has feature index 16777216, .*max_features",
+        "row 1: feature index 16777216 .*max_features",
     ),
     "index 2^31": (csr_parts([0, 1], [1 << 31], [1]), [1], "max_features"),
     "index 2^40": (csr_parts([0, 1], [1 << 40], [1]), [1], "max_features"),
@@ -82,7 +82,7 @@ def test_a_bad_row_far_into_a_batch_changes_nothing():
     before = run.state()
     many = np.tile(X, (20_000, 1))
     many[-1, -1] = np.nan
-    with pytest.raises(DataError, match="row 2399999, feature 4"):
+    with pytest.raises(DataError, match="row 2399999: feature 4"):
         run.feed(many, np.tile(Y, 20_000))
     assert same_state(before, run.state())
 

@@ -30,6 +30,8 @@ class DataError(OnepassError, ValueError):
 
     >>> str(DataError("index 3 after 7", path="a.svm", line=2, column=7, text=b"1 7:1 3:\\x1b", remedy="sort"))
     'a.svm:line 2, col 7: index 3 after 7. Line: "1 7:1 3:\\\\x1b". Fix: sort'
+    >>> str(DataError("label 7 is new", argument="y", row=5))
+    'y: row 5: label 7 is new'
     >>> str(DataError("no examples"))
     'no examples'
     """
@@ -38,6 +40,8 @@ class DataError(OnepassError, ValueError):
         self,
         message: str,
         *,
+        argument: str | None = None,
+        row: int | None = None,
         path: str | None = None,
         line: int | None = None,
         column: int | None = None,
@@ -45,10 +49,13 @@ class DataError(OnepassError, ValueError):
         remedy: str | None = None,
     ) -> None:
         super().__init__(message)
+        self.argument, self.row = argument, row  # of a call: which one, and where in it, from 0
         self.path, self.line, self.column, self.text, self.remedy = path, line, column, text, remedy
 
     def __str__(self) -> str:
-        place = "" if self.path is None else printable(self.path)
+        place = printable(self.path or self.argument or "")
+        if self.row is not None:
+            place += f"{': ' if place else ''}row {self.row}"
         if self.line is not None:
             place += f"{':' if place else ''}line {self.line}"
         if self.column is not None:

@@ -150,7 +150,7 @@ def _bad_index(rows: Rows, span: tuple[int, int], limit: int, allowed: str) -> N
     at = start + int(np.flatnonzero((indices < 0) | (indices >= limit))[0])
     row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
     what = "negative" if rows.indices[at] < 0 else f"outside {allowed}"
-    raise DataError(f"X: row {row} has feature index {int(rows.indices[at])}, which is {what}")
+    raise DataError(f"feature index {int(rows.indices[at])} is {what}", argument="X", row=row)
 
 
 def _bad_value(rows: AnyRows, first: int, last: int) -> None:
@@ -164,8 +164,10 @@ def _bad_value(rows: AnyRows, first: int, last: int) -> None:
         at = start + int(np.flatnonzero(~(np.abs(rows.values[start:end].astype(np.float64)) <= LARGEST))[0])
         row = int(np.searchsorted(rows.indptr, at, side="right")) - 1
         feature, value = int(rows.indices[at]), rows.values[at]
-    what = "too large to be squared: rescale this feature" if np.isfinite(value) else "not a finite number"
-    raise DataError(f"X: row {row}, feature {feature}: {value} is {what}")
+    what, remedy = "not a finite number", None
+    if np.isfinite(value):
+        what, remedy = "too large to be squared", "rescale this feature"
+    raise DataError(f"feature {feature}: {value} is {what}", argument="X", row=row, remedy=remedy)
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from onepass.errors import DataError
 from onepass.rows import Array, Ints
 
 Label = int | float | str | bool
+DECLARE = "for more than two classes, declare them all in `classes`"  # the remedy for a third label
 FIRST = 1000  # rows that are looked at first for labels not met before
 
 
@@ -34,7 +35,10 @@ class Labels:
         """Declared classes: at least two, all different."""
         if classes is None:
             return cls()
-        names = tuple(map(_plain, _sound(_array(classes).reshape(-1), "classes", "place")))
+        given = _array(classes).reshape(-1)
+        if (fault := _first_fault(given)) is not None:
+            raise DataError(f"classes: place {fault[0]}: {fault[1]}")
+        names = tuple(map(_plain, given))
         if len(names) < 2 or len(set(names)) < len(names):
             raise ValueError(f"classes: at least two different labels expected, got {list(names)}")
         return cls(names, True)
@@ -66,8 +70,9 @@ class Labels:
             row = int(np.argmin(fine))
             label = _plain(given[row])
             names = ", ".join(map(str, labels.classes))
-            hint = "" if self.declared else "; for more than two classes, declare them all in `classes`"
-            raise DataError(f"y: label {label!r} in row {row} is not one of the known classes {names}{hint}")
+            remedy = None if self.declared else DECLARE
+            message = f"label {label!r} is not one of the known classes {names}"
+            raise DataError(message, argument="y", row=row, remedy=remedy)
         return labels, np.asarray(codes, dtype=np.int64)
 
     def _met(self, given: Array) -> Labels:
@@ -118,7 +123,9 @@ def _labels(y: Any, rows: int) -> Array:
         raise DataError(f"y: one label per row expected, got shape {given.shape}")
     if len(given) != rows:
         raise DataError(f"y: {len(given)} labels for {rows} rows")
-    return _sound(given, "y", "row")
+    if (fault := _first_fault(given)) is not None:
+        raise DataError(fault[1], argument="y", row=fault[0])
+    return given
 
 
 def _array(labels: Any) -> Array:
@@ -129,17 +136,18 @@ def _array(labels: Any) -> Array:
     return given
 
 
-def _sound(given: Array, name: str, place: str) -> Array:
-    """The labels, if all are finite numbers or all are text; else an error that names the first that is not."""
+def _first_fault(given: Array) -> tuple[int, str] | None:
+    """(place, what is wrong) of the first label that is not a finite number among numbers or text among text."""
     if given.dtype.kind not in "biufUSO":
-        raise DataError(f"{name}: numbers or strings expected as labels, got dtype {given.dtype}")
+        return 0, f"numbers or strings expected as labels, got dtype {given.dtype}"
     if given.dtype.kind == "f" and not np.isfinite(given).all():
-        raise DataError(f"{name}: label in {place} {int(np.argmax(~np.isfinite(given)))} is not a finite number")
+        at = int(np.argmax(~np.isfinite(given)))
+        return at, f"label {given[at]} is not a finite number"
     if given.dtype.kind in "SO" and {*map(type, given)} not in ({str}, {int}):  # which needs no second look
         for i, label in enumerate(map(_plain, given)):
             if fault := _fault(label, text=isinstance(given[0], str)):
-                raise DataError(f"{name}: label {label!r} in {place} {i} {fault}")
-    return given
+                return i, f"label {label!r} {fault}"
+    return None
 
 
 def _fault(label: Any, text: bool) -> str | None:

@@ -51,7 +51,7 @@ def read(paths: tuple[str, ...], reading: dict[str, Any], plan: Plan, say: termi
             try:
                 gathered.feed(chunk.rows)
             except DataError as error:
-                raise DataError(f"after line {chunk.origin.line}: {error}", path=chunk.origin.path) from None
+                raise stream.located(error) from None
             reader.check_bad(stream, reading["max_bad"])
             tick(stream.consumed, partial(_rows_read, gathered), partial(_facts, "read", gathered))
     names = _names(stream.columns, gathered.width)

@@ -186,8 +186,11 @@ def learned_columns(data: str, learners: list[str], reading: dict[str, Any]) -> 
             if chunk.labels is None:
                 raise DataError("no labels to learn from", path=data, remedy="--target names the label's column")
             labels.append(chunk.labels)
-            for run in runs.values():
-                run.feed(chunk.rows, chunk.labels)
+            try:
+                for run in runs.values():
+                    run.feed(chunk.rows, chunk.labels)
+            except DataError as error:
+                raise stream.located(error) from None
         reader.check_bad(stream, reading["max_bad"], at_the_end=True)
     classes = next(iter(runs.values())).classes
     outcomes = (np.concatenate(labels) == classes[-1]).astype(np.float64)

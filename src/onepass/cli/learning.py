@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import resource
 import sys
 import threading
@@ -176,7 +175,7 @@ def feed(
                         patience.start()
                     with attention.waiting():
                         began = time.perf_counter()
-                        _feed(run, *chunk)
+                        _feed(run, stream, chunk)
                         feeding.learning += time.perf_counter() - began
                         kept.fed(run, stream)
                     patience.cancel()
@@ -200,26 +199,25 @@ def feed(
 CLASSES = 50  # that a message names; more look like a quantity
 
 
-def _feed(run: Pass, rows: Any, labels: Any, origin: Any) -> None:
+def _feed(run: Pass, stream: Stream, chunk: Chunk) -> None:
     from onepass.errors import DataError
+    from onepass.labels import DECLARE
 
+    labels = chunk.labels
     if labels is None:
-        raise DataError("no labels to learn from", path=origin.path, remedy="--target names the label's column")
+        raise DataError("no labels to learn from", path=chunk.origin.path, remedy="--target names the label's column")
     try:
-        run.feed(rows, labels)
+        run.feed(chunk.rows, labels)
     except DataError as error:
-        met = {reader.label_text(label) for label in labels.tolist()} | {reader.label_text(c) for c in run.classes}
-        remedy = f"--classes {','.join(sorted(met))}" if "`classes`" in str(error) else None
-        if remedy and len(met) > CLASSES:
-            remedy = (
-                f"another --target: this one holds {len(met):,} values in {len(labels):,} rows, and classes are wanted"
-            )
-        message = str(error).partition("; for more than two")[0].removeprefix("y: ")
-        row = re.search(r" in row (\d+)", message)
-        if row and origin.lines == len(labels):  # no blank or bad line in between: the row is the line
-            line = origin.line + int(row[1])
-            raise DataError(message.replace(row[0], ""), path=origin.path, line=line, remedy=remedy) from None
-        raise DataError(f"after line {origin.line}: {message}", path=origin.path, remedy=remedy) from None
+        raise stream.located(error, _remedy(run, labels) if error.remedy == DECLARE else None) from None
+
+
+def _remedy(run: Pass, labels: Any) -> str:
+    """What to do about a third label."""
+    met = {reader.label_text(label) for label in labels.tolist()} | {reader.label_text(c) for c in run.classes}
+    if len(met) > CLASSES:
+        return f"another --target: this one holds {len(met):,} values in {len(labels):,} rows, and classes are wanted"
+    return f"--classes {','.join(sorted(met))}"
 
 
 def _judge(run: Pass, stream: Stream) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from onepass.cli import reading as reader
 from onepass.cli import resuming, terminal
 from onepass.cli.outputs import Output, Outputs
+from onepass.errors import DataError
 from onepass.files import replacing
 
 if TYPE_CHECKING:
@@ -89,10 +90,13 @@ def command(
                 reader.check_columns(stream, kept)
                 reader.check_bad(stream, reading["max_bad"])
                 given = _narrowed(chunk.rows, found.features) if wider == "ignore" else chunk.rows
-                for where, at, decision in _predicted(found, given, scores):
-                    write(at.tolist(), decision)
-                    known, differ = _judged(classes[at], None if chunk.labels is None else chunk.labels[where])
-                    rows, labelled, wrong = rows + len(at), labelled + known, wrong + differ
+                try:
+                    for where, at, decision in _predicted(found, given, scores):
+                        write(at.tolist(), decision)
+                        known, differ = _judged(classes[at], None if chunk.labels is None else chunk.labels[where])
+                        rows, labelled, wrong = rows + len(at), labelled + known, wrong + differ
+                except DataError as error:
+                    raise stream.located(error) from None
                 tick(stream.consumed, partial("{:,} rows".format, rows), partial(dict, rows=rows))
             reader.check_bad(stream, reading["max_bad"], at_the_end=True)
     if labelled:

@@ -28,19 +28,30 @@ def as_points(X: Any, name: str = "X") -> AnyRows:
     dtype('float64')
     >>> as_points([[1.0, float("nan")]])
     Traceback (most recent call last):
-    onepass.errors.DataError: X holds NaN or infinity: drop or fill those rows first
+    onepass.errors.DataError: row 0: X holds NaN or infinity: drop or fill those rows first
     """
     check_structure(X, name, indices=True)
     rows = _sparse(X, name) if sp.issparse(X) else _dense(X, name)
     if rows.values.size:
         reach = _reach(rows.values)
         if not np.isfinite(reach):
-            raise DataError(f"{name} holds NaN or infinity: drop or fill those rows first")
-        if reach > REACH[np.dtype(np.float64)]:
-            raise DataError(f"{name} holds values beyond 1e150, whose squares overflow: rescale the columns")
+            raise DataError(f"{name} holds NaN or infinity: drop or fill those rows first", row=_beyond(rows, np.inf))
+        if reach > (most := REACH[np.dtype(np.float64)]):
+            message = f"{name} holds values beyond 1e150, whose squares overflow: rescale the columns"
+            raise DataError(message, row=_beyond(rows, most))
         if reach > REACH[np.dtype(rows.values.dtype)]:
             rows = rows._replace(values=rows.values.astype(np.float64))
     return rows
+
+
+def _beyond(rows: AnyRows, most: float) -> int:
+    """The first row with a value that is beyond `most`, infinite or NaN."""
+    with np.errstate(invalid="ignore"):
+        bad = ~(np.abs(rows.values) <= most) | ~np.isfinite(rows.values)
+    at = int(np.argmax(bad))
+    if isinstance(rows, Dense):
+        return at // int(rows.values.shape[1])
+    return int(np.searchsorted(rows.indptr, at, side="right")) - 1
 
 
 def as_weights(sample_weight: Any, n: int) -> Floats:

@@ -38,7 +38,7 @@ from onepass.io.columns import (
 )
 from onepass.io.lines import BadLine, LineError, Parsed, carriage_return, closed, finite
 from onepass.io.sources import BOM, HEAD, Source
-from onepass.rows import AnyRows, Dense
+from onepass.rows import AnyRows, Dense, Ints, count
 
 NULLS = ["", "NA", "N/A", "nan", "NaN", "null", "NULL", "None", "?"]
 SAMPLE = 1000  # rows
@@ -175,7 +175,18 @@ class Csv(Choices):
                 rows, labels = self._examples(good, plan) if skip else NOTHING
             except CellError as cell:  # what is good alone is good together: this would be a fault of ours
                 raise AssertionError(f"a good record turned bad: {cell.fault.message}") from cell
-        return Parsed(rows, labels, int(np.count_nonzero(text == 10)), bad, 0, block.start, block.stop)
+        lines = int(np.count_nonzero(text == 10))
+        places = None if lines == count(rows) else self._places(text, first, bad)
+        return Parsed(rows, labels, lines, bad, 0, block.start, block.stop, places)
+
+    def _places(self, text: Bytes, first: int, bad: list[BadLine]) -> Ints:
+        """The line of each good record behind the header: others are blank, bad, or go on in the next line."""
+        ends = record_ends(text, self.delimiter, self.quote)
+        begins = np.concatenate([[0], ends[:-1]])
+        blank = (text[begins] == 10) | ((text[begins] == 13) & (ends - begins == 2))
+        lines = np.concatenate([[0], np.cumsum(text == 10)])[begins]
+        places: Ints = lines[(begins >= first) & ~blank & ~np.isin(lines, [line for line, _, _ in bad])]
+        return places
 
     def _sift(self, text: Bytes, first: int, plan: Plan, skip: bool) -> tuple[list[BadLine], Bytes]:
         """(bad records, the others): the block is halved until what cannot be read is one record. Without `skip` the

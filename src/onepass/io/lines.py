@@ -51,6 +51,7 @@ class Parsed(NamedTuple):
     flags: int = 0
     start: int = 0
     stop: int = 0
+    places: Ints | None = None  # the line of each row, from 0 at the block's first; None if every line is a row
 
 
 class Example(NamedTuple):
@@ -69,6 +70,7 @@ class Table(NamedTuple):
     indices: npt.NDArray[np.int32]
     values: Floats
     labels: Floats
+    lines: Ints  # where each row stood, from 0 at the block's first line
 
 
 class State(NamedTuple):
@@ -118,6 +120,7 @@ def parse_lines(form: LineFormat, text: Bytes, size: int, skip: bool = False) ->
         np.empty(size // form.shortest_feature + 1, np.int32),
         np.empty(size // form.shortest_feature + 1, np.float64),
         np.empty(size // form.shortest_row + 1, np.float64),
+        np.empty(size // form.shortest_row + 1, np.int64),
     )
     table.indptr[0] = 0
     state, bad = State(0, 0, 0, 0, 0), list[BadLine]()
@@ -134,9 +137,10 @@ def parse_lines(form: LineFormat, text: Bytes, size: int, skip: bool = False) ->
                 state = state._replace(position=state.position + len(line) + 1, line=state.line + 1)
             state = form.tokenize(text, size, table, state)
     arrays: tuple[npt.NDArray[Any], ...] = table
-    for array, used in zip(arrays, (state.row + 1, state.nonzeros, state.nonzeros, state.row), strict=True):
+    for array, used in zip(arrays, (state.row + 1, state.nonzeros, state.nonzeros, state.row, state.row), strict=True):
         array.resize(used, refcheck=False)  # gives the rest back in place: nobody else holds these arrays yet
-    return Parsed(Rows(*table[:3]), table.labels, state.line, bad, state.flags)
+    places = table.lines if state.line != state.row else None
+    return Parsed(Rows(*table[:3]), table.labels, state.line, bad, state.flags, places=places)
 
 
 def _line_at(text: Bytes, position: int, size: int) -> bytes:
@@ -157,6 +161,7 @@ def _store(example: Example | None, length: int, table: Table, state: State) -> 
     table.indices[state.nonzeros : end] = example.indices
     table.values[state.nonzeros : end] = example.values
     table.labels[state.row] = example.label
+    table.lines[state.row] = state.line
     table.indptr[state.row + 1] = end
     return State(position, state.row + 1, end, line, state.flags | example.flags)
 

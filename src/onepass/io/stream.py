@@ -21,7 +21,7 @@ from onepass.io.blocks import Work
 from onepass.io.chunk import Chunk, Labels, Origin
 from onepass.io.lines import BadLine, LineError, Parsed
 from onepass.io.sources import STDIN, Identity, Source, identify, is_direct
-from onepass.rows import count
+from onepass.rows import Ints, count
 
 FAULTS = 10  # bad lines that are kept as errors
 AHEAD = 5  # blocks that may wait for the caller, beyond one for each thread
@@ -129,6 +129,8 @@ class Stream:
         self._skip, self._quarantine = skip, quarantine
         self._flags = self._quarantined = 0
         self._mark = _Mark()
+        self._origin: Origin | None = None  # of the chunk last handed out, and where its rows stood
+        self._places: Ints | None = None
         self._closed = False
         self._opened = [first]
         first.note = self.note
@@ -186,6 +188,30 @@ class Stream:
         """Remember something for the user, once."""
         if printable(text) not in self.notes:
             self.notes.append(printable(text))
+
+    def located(self, error: DataError, remedy: str | None = None) -> DataError:
+        """What is wrong with a row of the chunk last handed out, by its file and line; `remedy` in the caller's words.
+
+        >>> import pathlib, tempfile
+        >>> from onepass.io import open_stream
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "data.svm"
+        >>> _ = file.write_text("1 1:0.5\\n\\n-1 2:1e200\\n")
+        >>> with open_stream(file) as stream:
+        ...     chunk = next(stream)
+        >>> stream.located(DataError("too large", argument="X", row=1)).line
+        3
+        """
+        assert self._origin is not None
+        path, line, message, remedy = self._origin.path, self._origin.line, error.args[0], remedy or error.remedy
+        binary = self.format in detect.BINARY
+        if error.row is None:
+            place = f"{error.argument}: " if error.argument else ""
+            message = f"after {'row' if binary else 'line'} {line}: {place}{message}"
+            return DataError(message, path=path, remedy=remedy)
+        line += error.row if self._places is None else int(self._places[error.row])
+        if binary:
+            return DataError(f"row {line}: {message}", path=path, remedy=remedy)
+        return DataError(message, path=path, line=line, remedy=remedy)
 
     def __iter__(self) -> Iterator[Chunk]:
         return self
@@ -301,6 +327,7 @@ class Stream:
                         self.truncated,
                         tuple(self.changed),
                     )
+                    self._origin, self._places = origin, parsed.places
                     yield Chunk(parsed.rows, parsed.labels, origin)
                     if self._closed:
                         raise ValueError("the stream is closed")

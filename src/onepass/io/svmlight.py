@@ -206,10 +206,11 @@ def _tokenize(rules: Any, text: Any, size: Any, table: Any, state: Any) -> Any:
         if after == p:
             break
         p, k, flags = after, end, flags | remarks
-        line += np.uint64(1)
         if example:
+            table.lines[row] = line
             row += np.uint64(1)
             table.indptr[row] = k
+        line += np.uint64(1)
     return p, row, k, line, flags
 
 

@@ -130,6 +130,7 @@ class JsonLines:
         block: Block = load.block()
         lines = _lines(block)
         texts, labels, bad = list[bytes](), list[float | str | None](), list[BadLine]()
+        places = list[int]()
         for number, line in enumerate(lines):
             try:
                 example = self.read_line(line)
@@ -143,6 +144,7 @@ class JsonLines:
             if example is not None:
                 texts.append(example[0])
                 labels.append(example[1])
+                places.append(number)
         ends = np.zeros(len(texts) + 1, np.int64)
         np.cumsum([len(text) for text in texts], out=ends[1:])
         rows = bags(np.frombuffer(b"".join(texts), np.uint8), ends, self.bits)
@@ -150,7 +152,7 @@ class JsonLines:
         if any(label is not None for label in labels):
             missing = "" if self._kinds[0] is str else math.nan
             kept = np.array([missing if label is None else label for label in labels])
-        return Parsed(rows, kept, len(lines), bad, 0, block.start, block.stop)
+        return Parsed(rows, kept, len(lines), bad, 0, block.start, block.stop, np.array(places, np.int64))
 
     def read_line(self, line: bytes) -> tuple[bytes, float | str | None] | None:
         """(text, label) of a line, None if it is blank; the label is None if there is none. Raises LineError.
