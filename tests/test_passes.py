@@ -559,3 +559,14 @@ def test_a_certificate_is_deployed_as_it_was_given_or_refused():
     run.feed(X[300:], y[300:])
     with pytest.raises(ConversionError, match="after 300 rounds, and the pass has learned 400"):
         run.model(certificate)
+
+
+def test_a_pass_tells_where_it_started():
+    begun = Pass(origin=[[1.0], [2.0]], elapsed=np.int64(500))
+    assert (begun.elapsed, type(begun.elapsed), begun.origin.tolist()) == (500, int, [[1.0], [2.0]])
+    begun.origin[:] = 7.0  # a copy: the pass has its own
+    begun.feed([[1.0], [-1.0]], [1, 0])
+    assert begun.origin.tolist() == [[1.0], [2.0]]
+    assert (Pass().elapsed, Pass().origin) == (0, None)
+    with pytest.raises(ValueError, match="elapsed: "):
+        Pass(elapsed=-1)

@@ -48,7 +48,7 @@ class Feeding(Holding):
                 if isinstance(rows, Dense) and rows.values.shape[1] != (expected := self._expected(rows)):
                     raise DataError(f"X: {rows.values.shape[1]} features, but {expected} are expected")
                 if has_own_rate(self._rule):
-                    done = self._elapsed + self.rounds
+                    done = self.elapsed + self.rounds
                     self._rates = rate_table(self._rule, done + 1, done + count(rows))
                 if not self._feed_unseen(rows, getattr(X, "shape", (0,))[-1], labels, codes, spans):
                     self._feed(rows, labels, codes, spans)
@@ -252,14 +252,14 @@ class Feeding(Holding):
             memory = self.max_trace_memory
             self._lazy = advance(self._lazy, rows, y, rule, self._bias, self._log, self.rounds, memory)
         else:
-            done = self._elapsed + self.rounds
+            done = self.elapsed + self.rounds
             width = learn(self._head, rows, y, rule, self._state, self._log, done)
             if width < 0 or (self._stated is not None and width > self._stated):
                 raise UnsoundError
             self._widen(width)
             if self._log.updates > before:
-                if self._elapsed:
-                    self._log.round[before : self._log.updates] -= self._elapsed
+                if self.elapsed:
+                    self._log.round[before : self._log.updates] -= self.elapsed
                 self._keep(rows, before)
         self.rounds += len(y)
         self._updates += self._log.updates - before

@@ -37,8 +37,8 @@ class UnsoundError(Exception):
 class Holding(Options):
     """The changing part of a pass, made ready for the first row."""
 
-    def __post_init__(self, classes: Any, origin: Any, elapsed: int) -> None:
-        super().__post_init__(classes, origin, elapsed)
+    def __post_init__(self, classes: Any, origin: Any) -> None:
+        super().__post_init__(classes, origin)
         self.rows = 0  # rows read
         self.rounds = 0  # rows learned from
         self.stopped = False
@@ -53,7 +53,6 @@ class Holding(Options):
         self._R = float(self.radius) if is_number(self.radius) else None
         self._longest_row = 0.0  # for radius="auto"
         self._dense_width: int | None = None
-        self._elapsed = elapsed
         self._origin = None if origin is None else self._starting(origin)
         self._weights = (
             np.zeros((1 + (self.n_features or 0), self._outputs)) if self._origin is None else self._origin.copy()
@@ -207,6 +206,11 @@ class Holding(Options):
     def _loss_bound(self) -> float | None:
         reach = self._setting.reach
         return 1.0 + reach if self.learner.bounded and reach is not None else None
+
+    @property
+    def origin(self) -> Floats | None:
+        """A copy of the weights that the pass started from; None: from 0."""
+        return None if self._origin is None else self._origin.copy()
 
     @property
     def width(self) -> int:

@@ -57,9 +57,9 @@ class Options:
     repeat_alarm: bool = True
     seed: int = 0
     origin: InitVar[Any] = None
-    elapsed: InitVar[int] = 0
+    elapsed: int = 0
 
-    def __post_init__(self, classes: Any, origin: Any, elapsed: int) -> None:
+    def __post_init__(self, classes: Any, origin: Any) -> None:
         for name in OPTIONS:  # models and checkpoints write them down as plain values
             if isinstance(value := getattr(self, name), np.generic):
                 setattr(self, name, value.item())
@@ -77,10 +77,10 @@ class Options:
             ("max_features", 1),
             ("max_trace_memory", 0),
             ("seed", 0),
+            ("elapsed", 0),
         ):
             if (value := getattr(self, name)) is not None or name not in ("horizon", "n_features"):
                 setattr(self, name, _whole(name, value, least))
-        _whole("elapsed", elapsed, 0)
         self.learner.rule(Setting(features=self.n_features))  # says what is wrong with the learner's own parameters
         if self.max_features >= 1 << 31:
             raise ValueError(f"max_features: below 2^31 expected, got {self.max_features}")

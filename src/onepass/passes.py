@@ -66,9 +66,9 @@ class Pass(Feeding):
     'members'
     """
 
-    def __post_init__(self, classes: Any, origin: Any, elapsed: int) -> None:
+    def __post_init__(self, classes: Any, origin: Any) -> None:
         self._warned = False
-        super().__post_init__(classes, origin, elapsed)
+        super().__post_init__(classes, origin)
         certified_loss(self._trace(), self.loss)
 
     def _between(self, t: int) -> None:
@@ -181,7 +181,7 @@ class Pass(Feeding):
             void=void,
             assumed=self._assumed,
             origin=self._origin,
-            elapsed=self._elapsed,
+            elapsed=self.elapsed,
         )
         self._answers = {"now": now, "trace": trace}
         return trace
@@ -320,7 +320,7 @@ class Pass(Feeding):
             "learner": repr(self.learner),
             "classes": classes,
             "origin": origin,
-            "elapsed": self._elapsed,
+            "elapsed": self.elapsed,
             **plain,
         }
 
