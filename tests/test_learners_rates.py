@@ -8,9 +8,10 @@ import pytest
 
 import oracles
 import oracles_rates
-from onepass import ConversionError, Pass
+from onepass import ConversionError, DataError, Pass
 from onepass.learners import MarginPerceptron, NormalizedPerceptron
 from onepass.loop import LOW, SCALE
+from onepass.scale import cut, learn
 from onepass.schedules import Constant, Custom, InverseRoot, PowerLaw, Tabulated, clean_optimum
 from strategies import csr, cuts, dyadic
 from test_learners import naive, same_state
@@ -160,3 +161,38 @@ def test_a_scale_that_rises_for_ever_does_no_harm():
     np.testing.assert_allclose(whole.model("cutoff").weights, expected / kept.sum(), atol=1e-12)
     with pytest.raises(ConversionError, match="raised the scale"):
         whole.model("suffix")
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("memory", [256 << 20, 1 << 12])
+def test_normalized_stays_finite_on_rows_of_any_length(classes, memory):
+    """Each row of 1e142 takes the scale down by 1e-142, a few of them beyond the smallest number there is."""
+    X, y = dyadic(5, 200, 6, classes)
+    X = X * 10.0 ** np.random.default_rng(1).uniform(94, 142, size=(200, 1))
+    declared = range(classes) if classes > 2 else [-1, 1]
+    run = Pass(NormalizedPerceptron(Constant(0.5)), classes=declared, n_features=6, max_trace_memory=memory)
+    run.feed(X, y)
+    _, shaped, _ = naive(X, y, classes, True, oracles_rates.normalized(lambda t: 0.5, 6))
+    np.testing.assert_allclose(run.trace().last, shaped[-1], atol=1e-9)
+    np.testing.assert_allclose(run.model("average").weights, np.mean(shaped[:-1], axis=0), atol=1e-9)
+
+
+def overflowing(**options):
+    run = Pass(NormalizedPerceptron(Constant(1e300)), n_features=2, **options)
+    run.feed([[1e100, 1.0], [-1e100, 1.0], [1.0, 1e100], [1.0, -1e100]] * 3, [0, 1, 0, 1] * 3)
+    return run
+
+
+@pytest.mark.parametrize("options", [{}, {"penalised": "average", "conversion": "penalised"}, {"stop_at": 0.9}])
+def test_no_model_and_no_certificate_of_weights_that_are_no_numbers(options):
+    run = overflowing(**options)
+    for ask in (run.model, run.certificate, run.trace):
+        with pytest.raises(DataError, match="scale the features"):
+            ask()
+
+
+def test_nor_from_several_machines():
+    rows = np.array([[1e100, 1.0], [-1e100, 1.0], [1.0, 1e100], [1.0, -1e100]] * 3)
+    chunks = cut([(rows, [0, 1, 0, 1] * 3)] * 2)
+    with pytest.raises(DataError, match="scale the features"):
+        learn(chunks, learner=NormalizedPerceptron(Constant(1e300)), n_features=2)

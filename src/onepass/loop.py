@@ -14,7 +14,7 @@ import numpy as np
 from onepass._jit import by_type, jit
 from onepass.learners import step, widen
 from onepass.rows import AnyRows, Floats, Ints, add, copy_row, dots, filled, scan, transfer
-from onepass.trace.log import DOWN, HUGE, SHIFTS, TINY, UP, Log
+from onepass.trace.log import SHIFTS, Log, shift_at
 from onepass.trace.tally import Tally, charge
 
 
@@ -158,7 +158,7 @@ def learn(head: Head, rows: AnyRows, y: Ints, rule: object, state: Floats, log: 
             scale *= shrink
             if shrink != 1.0:
                 norm2 = _follow(head, state, scale, norm2)
-            log.shift[k] = DOWN if scale < TINY else (UP if scale > HUGE else 0)
+            log.shift[k] = shift_at(scale)
             if log.shift[k]:
                 scale = _shift(head, state, scale, SHIFTS[log.shift[k]])
             end += filled(rows, i)

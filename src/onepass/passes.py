@@ -25,7 +25,7 @@ from onepass.models import LinearModel, VotedModel
 from onepass.options import OPTIONS
 from onepass.regret import Regret, regret
 from onepass.repeats import repeat_reason, stream_hash
-from onepass.rows import count, onto_ball
+from onepass.rows import count, must_be_finite, onto_ball
 from onepass.shifting import TOTAL, UNUSED, USED, columns_of, weights_of
 from onepass.trace import Survivor, Terms, Trace, combine
 from onepass.trace.log import empty_log
@@ -77,7 +77,7 @@ class Pass(Feeding):
             self._freeze(t.bit_length() - 1)
         if self.stop_at is not None and next_look(t - 1) == t:
             self._catch_up()
-            certificate = self.certificate()
+            certificate = self._certificate()
             fine = certificate.withheld is None and certificate.risk <= self.stop_at
             self.stopped = fine and not (self.order_alarm and deaf(self._order))
 
@@ -131,6 +131,7 @@ class Pass(Feeding):
 
     def trace(self) -> Trace:
         """What the pass has left behind so far: a value that later feeding does not change."""
+        self._must_be_finite()
         trace = self._trace()
         self._lent = True
         tally = Tally._make(array.copy() for array in trace.tally)
@@ -186,6 +187,16 @@ class Pass(Feeding):
         self._answers = {"now": now, "trace": trace}
         return trace
 
+    def _must_be_finite(self) -> None:
+        """Of weights that are no finite numbers nothing is given away: looked at once, and not in the loop.
+
+        A weight that is no finite number never becomes one again: the last hypothesis tells for all of them.
+        """
+        trace = self._trace()
+        if "finite" not in self._answers:
+            must_be_finite(trace.last)
+            self._answers["finite"] = True
+
     def certificate(
         self,
         conversion: str | None = None,
@@ -199,6 +210,7 @@ class Pass(Feeding):
         It carries the choice (a cutoff, a candidate) that is best for these arguments: `model(certificate)`, or `model`
         with the same arguments, deploys just that. Where it is not the choice of `model()`, the certificate says so.
         """
+        self._must_be_finite()
         return self._certificate(conversion, delta, bound, loss)
 
     def _certificate(
@@ -243,6 +255,7 @@ class Pass(Feeding):
         if how not in ("combine", "vote"):
             raise ValueError(f"how: 'combine' or 'vote' expected, got {how!r}")
         self._must_have_learned()
+        self._must_be_finite()
         if self.notes and not self._warned:
             self._warned = True
             warnings.warn(self.notes[0], UserWarning, stacklevel=2)
@@ -285,10 +298,12 @@ class Pass(Feeding):
                 raise ConversionError(f"{certificate.conversion} deploys one candidate: there is nothing to vote on")
             frozen = trace.frozen[certificate.conversion]
             weights = frozen.weights[frozen.number.tolist().index(value)]
+            must_be_finite(weights)
             return LinearModel(flip * weights, self.classes, self._bias, self._R, self._about(certificate))
         q = conversions.weights(trace, certificate.conversion, value)
         if how == "combine":
             weights = combine(trace, q)
+            must_be_finite(weights)  # a sum may overflow where its parts do not
             weights *= flip
             return LinearModel(weights, self.classes, self._bias, self._R, self._about(certificate))
         if trace.origin is not None:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import by_type, inlined, jit, prefetch
+from onepass.errors import DataError
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -37,6 +38,15 @@ class Dense(NamedTuple):
 
 
 AnyRows = Rows | Dense
+
+
+def must_be_finite(weights: Any) -> None:
+    """Raise DataError unless all weights are finite numbers: of others no model and no certificate may be given."""
+    if not np.isfinite(weights).all():
+        raise DataError(
+            "the weights have outgrown floating-point numbers: there is no model, and no certificate",
+            remedy="scale the features, to values around 1, and learn again",
+        )
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from onepass.shifting import Lazy, empty_lazy
 from onepass.trace import Survivor
 from onepass.trace.columns import FEATURES, SINCE, Columns, empty_columns
 from onepass.trace.grid import BINS, point
-from onepass.trace.log import Log
+from onepass.trace.log import SHIFTS, Log
 from onepass.trace.tally import empty_tally
 
 
@@ -127,7 +127,7 @@ def _log(state: dict[str, Any], outputs: int) -> None:
     _need(log.indices.size == log.values.size == end and log.indptr[0] == 0 and log.indptr[-1] == end, "the log")
     _need(bool((np.diff(log.indptr) >= 0).all()), "the log")
     _need(not end or (log.indices.min() >= 0 and log.indices.max() < width), "the log")
-    _need(not k or log.shift.max() <= 2, "the log")
+    _need(not k or log.shift.max() < SHIFTS.size, "the log")
     rounds = np.concatenate([[0], log.round, [state["rounds"] + 1]])
     _need(bool((np.diff(rounds) > 0).all()) and state["_tallied"] == k, "the log")
     if k and outputs == 1:

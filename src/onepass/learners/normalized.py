@@ -39,6 +39,8 @@ def step_normalized(rule, margin, norm2, x2, radius2, t):  # type: ignore[no-unt
     norm2 = norm2 + a * (2.0 * margin + a * x2)
     if norm2 <= 1e-30:  # w + a·direction is zero but for rounding: it has no direction to normalise
         return 1.0, a, max(norm2, 0.0), 1.0
+    if not norm2 < math.inf:  # a step too long to be measured: no hypothesis comes out, and whoever asks is told so
+        return 1.0, a, norm2, math.nan
     return 1.0, a, 1.0, 1.0 / math.sqrt(norm2)
 
 

@@ -26,7 +26,7 @@ from onepass.certificates import Certificate, certify
 from onepass.errors import ConversionError, DataError
 from onepass.learners import named
 from onepass.passes import Pass
-from onepass.rows import Floats
+from onepass.rows import Floats, must_be_finite
 from onepass.scale.crews import Cluster, Crew, Handle, Here
 from onepass.scale.inputs import Inputs
 from onepass.scale.merged import Merged, Outcome
@@ -137,6 +137,7 @@ class _Run:
         weights = add(vectors[begin:])
         if self.chosen.conversion != "longest":
             weights /= float(max(1, together(self.settled[begin:], 1).rounds))
+        must_be_finite(weights)
         told = self.crew.again(), self.crew.lost()
         outcome = Outcome(len(self.inputs.chunks), waves, begin + 1, tuple(self.cutoffs), *told)
         return Merged(trace, weights, self.chosen, self.job, self.before, outcome)

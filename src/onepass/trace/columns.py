@@ -8,7 +8,7 @@ hypotheses that had ended when update i came, the one it ended included, summati
 
 so an update costs one walk over its row times the columns, and no w_j is ever formed. `M` holds what is already settled
 less the sum over i; the vectors are M + A·v. When the scale has fallen to 2^-10 of what it was, A·v is settled
-(M += A·v, A = 0), or the difference would cancel.
+(M += A·v, A = 0), or the difference would cancel; before the update where a single one makes it fall so far.
 
 Columns are a commutative monoid: they add.
 """
@@ -89,6 +89,8 @@ def _fold(fold: Fold, log: Log, classes: int, bias: float, limit: int, first: in
             fold.state[MARGIN] = log.margin[i]
             for f in range(np.uint64(fold.v.size)):
                 fold.longest[f] = scale * fold.v[f]
+        if log.scale[i] * SHIFTS[log.shift[i]] < SETTLE * scale:
+            _settle(fold)  # now: beside the row that this update adds, v would be lost to rounding
         a = log.a[i]
         if binary:
             a *= log.label[i]

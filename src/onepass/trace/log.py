@@ -2,8 +2,8 @@
 
 Update i (from 0) turned hypothesis i into hypothesis i+1 in round `round[i]`, by v ← v + a·direction; after it the
 hypothesis is w = scale[i]·v. The direction is label·x for two classes, and +x for class `label`, −x for class `rival`
-for several. Where `shift` is set, v was multiplied by 2^-300 (DOWN) or 2^300 (UP) and the scale divided by it, both
-exactly, after the update, lest the scale run out of floating-point numbers.
+for several. Where `shift` is set, v was multiplied by 2^-300 (DOWN), its square (FAR_DOWN) or 2^300 (UP) and the scale
+divided by it, both exactly, after the update, lest the scale run out of floating-point numbers.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from onepass._jit import jit, prefetch
 from onepass.rows import AHEAD, Floats, Ints
 
 TINY, HUGE = 2.0**-300, 2.0**300  # where the scale is shifted
-DOWN, UP = 1, 2
-SHIFTS = np.array([1.0, TINY, HUGE])  # what v was multiplied by
+DOWN, UP, FAR_DOWN = 1, 2, 3
+SHIFTS = np.array([1.0, TINY, HUGE, TINY * TINY])  # what v was multiplied by
 
 
 class Log(NamedTuple):
@@ -86,6 +86,18 @@ def _grown(array: npt.NDArray[Any], used: int, room: int) -> npt.NDArray[Any]:
     grown = np.empty(room, dtype=array.dtype)
     grown[:used] = array[:used]
     return grown
+
+
+@jit
+def shift_at(scale: float) -> int:
+    """The shift that brings the scale back between TINY and HUGE.
+
+    Rows of 1e144 can take a scale from just above TINY to 1e-235 in one update: once down would leave it below TINY,
+    and a few such rows later v would overflow.
+    """
+    if scale < TINY:
+        return FAR_DOWN if scale < TINY * TINY else DOWN
+    return UP if scale > HUGE else 0
 
 
 @jit

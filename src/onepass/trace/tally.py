@@ -49,7 +49,7 @@ def charge(tally: Tally, group: int, margin: float, bound: float) -> bool:
 
     False if the hinge loss lies above its bound (by more than rounding): the caller must not go on.
     """
-    tally.mistakes[group] += margin <= 0.0
+    tally.mistakes[group] += not margin > 0.0  # where a margin is no number, nothing was predicted right
     tally.hinge[group] += max(0.0, 1.0 - margin)
     if bound <= 0.0 or margin >= 1.0:
         return True
