@@ -4,8 +4,10 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import oracles
+from onepass.alarms import next_look
 from onepass.averager import CutoffAverager
 from onepass.errors import ConversionError, DataError
 from onepass.passes import Pass
@@ -109,3 +111,88 @@ def test_losses_are_charged_in_units_of_their_bound(bound):
     assert found.loss_bound == bound
     assert found.empirical / bound == pytest.approx(0.75, rel=1e-8)
     assert 0.75 < found.risk / bound <= 1.0
+
+
+def sparse(values):
+    return scipy.sparse.csr_matrix(values.reshape(1, -1))
+
+
+@pytest.mark.parametrize("wrap", [lambda w: w, lambda w: {"w": (w, 1.0)}], ids=["itself", "in containers"])
+@pytest.mark.parametrize("made", [np.array, sparse], ids=["array", "sparse"])
+@pytest.mark.parametrize("then", [(0.0,), (1.0,), None], ids=["no loss", "a loss", "another object"])
+def test_changing_in_place_after_rounds_without_loss_is_seen_too(made, wrap, then):
+    averager, w = CutoffAverager(), made(np.ones(3))
+    h = wrap(w)
+    for _ in range(100):
+        averager.observe(h, 0.0)
+    w *= 2.0 if made is np.array else 1.0
+    if made is sparse:
+        w.data[0] = 5.0
+    with pytest.raises(DataError, match="new object"):
+        averager.result()
+    with pytest.raises(DataError, match="new object"):
+        averager.observe(*((h, *then) if then else (wrap(made(np.zeros(3))), 0.0)))
+    assert averager.rounds == 100
+
+
+def test_a_change_between_two_looks_is_seen_at_the_second_or_when_the_run_ends():
+    averager, w = CutoffAverager(), np.zeros(2)
+    averager.observe(w, 0.0, rounds=1024)
+    w += 1.0
+    for _ in range(next_look(1024) - 1024 - 1):
+        averager.observe(w, 0.0)
+    with pytest.raises(DataError, match="new object"):
+        averager.observe(w, 0.0)
+
+
+def test_another_way_to_store_the_same_is_no_change():
+    averager = CutoffAverager()
+    w = scipy.sparse.csr_matrix((np.array([1.0, 0.0, 2.0]), np.array([2, 1, 0]), np.array([0, 3])), shape=(1, 3))
+    averager.observe(w, 0.0)
+    w.sort_indices()
+    w.eliminate_zeros()
+    averager.observe(w, 1.0)
+    assert averager.result()[0].toarray().tolist() == [[2.0, 0.0, 1.0]]
+
+
+def test_objects_of_your_own_are_looked_at_after_a_loss_alone():
+    class Own:
+        def __init__(self, value):
+            self.value = value
+
+        def __add__(self, other):
+            return Own(self.value + other.value)
+
+        def __mul__(self, number):
+            return Own(self.value * number)
+
+    averager, h = CutoffAverager(), Own(1.0)
+    averager.observe(h, 0.0)
+    h.value = 2.0
+    averager.observe(h, 1.0)
+    h.value = 3.0
+    with pytest.raises(DataError, match="new object"):
+        averager.observe(h, 0.0)
+
+
+@pytest.mark.parametrize("bound", [1.0, 2.0, 1e-300])
+def test_a_loss_above_its_bound_by_rounding_is_the_bound(bound):
+    over, at = CutoffAverager(loss_bound=bound), CutoffAverager(loss_bound=bound)
+    for i in range(50):
+        over.observe(float(i), bound * (1.0 + 9e-10))
+        at.observe(float(i), bound)
+    assert over.certificate() == at.certificate()
+    with pytest.raises(DataError, match="loss: round 51"):
+        over.observe(0.0, bound * (1.0 + 1e-8))
+
+
+@pytest.mark.parametrize("bad", [np.inf, np.nan])
+@pytest.mark.parametrize("wrap", [np.asarray, float, lambda v: {"w": np.full(2, v)}, lambda v: sparse(np.full(2, v))])
+def test_no_average_and_no_certificate_of_what_is_not_finite(wrap, bad):
+    averager = CutoffAverager()
+    averager.observe(wrap(1.0), 1.0)
+    averager.observe(wrap(bad), 1.0)
+    averager.observe(wrap(1.0), 1.0)
+    for ask in (averager.certificate, averager.result):
+        with pytest.raises(DataError, match="scale the features"):
+            ask()

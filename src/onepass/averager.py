@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from onepass.alarms import next_look
 from onepass.certificates import Certificate, certify, check
 from onepass.errors import ConversionError, DataError
 from onepass.learners import Perceptron, Setting
+from onepass.rows import must_be_finite
 from onepass.trace import Survivor, Terms, Trace
 from onepass.trace.grid import BINS, floor_index, point
 from onepass.trace.tally import charge, empty_tally
 
+ROUNDING = 1e-9  # by how much, relatively, a loss may lie above its bound
 BELOW_ONE = np.nextafter(1.0, 0.0)  # no positive loss is rounded away
 
 
@@ -26,6 +30,9 @@ class CutoffAverager:
     Hypotheses may be arrays, tuples, lists and dicts of arrays (mapped over), or any object with `+` and `*` by a
     number. Losses lie in [0, loss_bound]. With `convex=True` (the loss is convex in the hypothesis) the certificate
     speaks of the average itself, else of the members that it was made of.
+
+    A hypothesis must not change while it is in use. Arrays, sparse matrices and containers of them are looked at, at
+    rounds fixed by their number and whenever a run ends; other objects only in the round after a loss.
 
     A learner over two arrays in a dict:
 
@@ -79,7 +86,8 @@ class CutoffAverager:
         self._first: Survivor | None = None
         self._runs, self._since = 0, 0  # runs that have ended, and the round of the last end
         self._now: Any = None  # the hypothesis in use
-        self._then: Any = None  # a copy of it, as it was when it made its loss, if it did
+        self._held: tuple[Any, ...] | None = None  # a copy of what it held when it came, if it is made of arrays
+        self._then: Any = None  # else a copy of it, as it was when it made its loss, if it did
 
     def observe(self, hypothesis: Any, loss: float, rounds: int = 1) -> None:
         """The hypothesis in use and the loss it made on this round's example; call it before the update.
@@ -87,28 +95,44 @@ class CutoffAverager:
         Several `rounds` at once: it was in use on all of them, and made this loss on the last and none before.
 
         Give a new object if the hypothesis changed, the same object if it survived. A run ends with a positive loss, or
-        when another object comes.
+        when another object comes. One that changed in place is refused where that is seen.
         """
-        loss = float(loss)
+        loss = self._within_bound(float(loss), self.rounds + rounds)
         if rounds < 1:
             raise ValueError(f"rounds: at least 1 expected, got {rounds!r}")
-        if not 0.0 <= loss <= self.loss_bound:
-            raise DataError(
-                f"loss: round {self.rounds + rounds} has {loss}, outside [0, {self.loss_bound}] (loss_bound)"
-            )
-        if hypothesis is self._now and self._then is not None and not _same(hypothesis, self._then):
-            raise DataError(
-                "hypothesis: changed in place after a loss; what went before it is gone. "
-                "Make the update return a new object: w = w + x, not w += x"
-            )
+        new, running = hypothesis is not self._now or self.rounds == 0, self.rounds > self._since
+        if new and running:
+            self._must_be_unchanged()
+            self._end_run(0.0)
+        elif not new and (not running or loss > 0.0 or next_look(self.rounds) <= self.rounds + rounds):
+            self._must_be_unchanged()
         if self.rounds == 0:
             self._default = _scaled(hypothesis, 1.0)
-        elif hypothesis is not self._now and self.rounds > self._since:
-            self._end_run(0.0)
-        self._now, self._then = hypothesis, copy.deepcopy(hypothesis) if loss > 0.0 else None
+        if new:
+            self._now, self._held = hypothesis, _content(hypothesis)
+        self._then = copy.deepcopy(hypothesis) if loss > 0.0 and self._held is None else None
         self.rounds += rounds
         if loss > 0.0:
             self._end_run(loss)
+
+    def _within_bound(self, loss: float, t: int) -> float:
+        """The loss of round t; one above the bound by rounding is the bound, as in a pass."""
+        if not 0.0 <= loss <= self.loss_bound * (1.0 + ROUNDING):
+            raise DataError(f"loss: round {t} has {loss}, outside [0, {self.loss_bound}] (loss_bound)")
+        return min(loss, self.loss_bound)
+
+    def _must_be_unchanged(self) -> None:
+        """The hypothesis in use is added to the average when its run ends: as it was then, and all the time before."""
+        if self._held is not None:
+            parts = list(_parts(self._now))
+            same = len(parts) == len(self._held) and all(map(_equal, parts, self._held))
+        else:
+            same = self._then is None or _same(self._now, self._then)
+        if not same:
+            raise DataError(
+                "hypothesis: changed in place while it was in use; what it was before is gone. "
+                "Make the update return a new object: w = w + x, not w += x"
+            )
 
     def _end_run(self, loss: float) -> None:
         survival = self.rounds - self._since
@@ -129,6 +153,7 @@ class CutoffAverager:
 
     def certificate(self) -> Certificate:
         """The certificate so far; it holds at every round at once."""
+        _must_be_finite([self._now, *self._columns.values()])  # sums of past hypotheses: a NaN stays in them
         trace = Trace(
             terms=Terms(
                 Perceptron(), Setting(), loss_bound=1.0
@@ -160,6 +185,8 @@ class CutoffAverager:
         """(the cutoff average, its certificate)."""
         if not self.rounds:
             raise ConversionError("no round has been observed yet")
+        if self.rounds > self._since:
+            self._must_be_unchanged()
         certificate = self.certificate()
         k = certificate.k or 0
         parts = [(self._columns[i], point(i) - k) for i in sorted(self._columns) if point(i) > k]
@@ -169,7 +196,9 @@ class CutoffAverager:
         if k > 0:
             parts.append((self._default, 1))
         total = reduce(_plus, (_scaled(part, weight) for part, weight in parts))
-        return _scaled(total, 1.0 / certificate.counted), certificate
+        average = _scaled(total, 1.0 / certificate.counted)
+        _must_be_finite(average)
+        return average, certificate
 
 
 def _mapped(function: Callable[..., Any], *hypotheses: Any) -> Any:
@@ -190,6 +219,55 @@ def _plus(one: Any, other: Any) -> Any:
 
 def _scaled(hypothesis: Any, number: float) -> Any:
     return _mapped(lambda a: a * number, hypothesis)
+
+
+def _parts(hypothesis: Any) -> Iterator[Any]:
+    """What a hypothesis is made of, containers taken apart; of a sparse matrix its stored values and their places."""
+    if isinstance(hypothesis, dict):
+        yield tuple(map(repr, hypothesis))
+        for value in hypothesis.values():
+            yield from _parts(value)
+    elif isinstance(hypothesis, tuple | list):
+        yield len(hypothesis)
+        for value in hypothesis:
+            yield from _parts(value)
+    elif "scipy.sparse" in sys.modules and sys.modules["scipy.sparse"].issparse(hypothesis):
+        stored = hypothesis.tocoo(copy=True)
+        stored.sum_duplicates()  # which sorts too
+        stored.eliminate_zeros()  # two ways to store the same are the same
+        yield from (stored.shape, stored.data, *stored.coords)
+    else:
+        yield hypothesis
+
+
+def _must_be_finite(hypothesis: Any) -> None:
+    """Raise DataError if an array, a sparse matrix or a number in it is not finite."""
+    for part in _parts(hypothesis):
+        if isinstance(part, np.ndarray | np.generic | float) and np.asarray(part).dtype.kind in "fc":
+            must_be_finite(part)
+
+
+def _content(hypothesis: Any) -> tuple[Any, ...] | None:
+    """A copy of what arrays, sparse matrices and plain values hold; None if there is anything else in it.
+
+    A copy and no hash: it is exact, and thirty times faster to make and to compare.
+    """
+    found: list[Any] = []
+    for part in _parts(hypothesis):
+        if isinstance(part, np.ndarray) and not part.dtype.hasobject:
+            found.append(part.copy())
+        elif part is None or isinstance(part, bool | int | float | complex | str | bytes | tuple | np.generic):
+            found.append(part)
+        else:
+            return None
+    return tuple(found)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two parts hold the same bits or the same numbers: NaN is NaN here."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other) or (one.shape == other.shape and one.tobytes() == other.tobytes())
+    return type(one) is type(other) and repr(one) == repr(other)
 
 
 def _same(one: Any, other: Any) -> bool:
