@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import onepass.repeats
 from onepass import OnePassClassifier, Pass
+from onepass.fingerprints import fingerprints
 from onepass.intake import accept, block
 from onepass.io import dump_svmlight
 from onepass.repeats import AGAIN, BEFORE, KEPT, MASK, no_repeats, recognise, repeat_reason
@@ -28,7 +29,7 @@ def heard(X, y, cuts=()):
     """The alarm's state after these rows, fed in these pieces."""
     rows, state = accept(X), no_repeats()
     for first, last in zip([0, *cuts], [*cuts, len(y)], strict=True):
-        state = recognise(state, block(rows, first, last), y[first:last])
+        state = recognise(state, fingerprints(block(rows, first, last), y[first:last]))
     return state
 
 
@@ -162,4 +163,5 @@ def test_a_shard_under_another_compression_is_recognised(tmp_path):
 
 
 def test_a_dense_row_without_features_is_no_trouble():
-    assert not recognise(no_repeats(), Dense(np.zeros((300, 0))), np.ones(300, np.int64)).place[AGAIN]
+    prints = fingerprints(Dense(np.zeros((300, 0))), np.ones(300, np.int64))
+    assert not recognise(no_repeats(), prints).place[AGAIN]

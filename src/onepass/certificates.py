@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepass.conversions import ENSEMBLES, NAMES, Choices, choices
+from onepass.duplicates import share
 from onepass.errors import ConversionError
 from onepass.rows import Floats
 from onepass.trace import Trace
@@ -21,6 +22,7 @@ from onepass.trace.tally import BETS
 
 BOUNDS = ("betting", "dekel2008")
 LOSSES = ("zero_one", "hinge")
+NOTABLE = 0.01  # share of repeated rows from which on a certificate speaks of it
 _WORDS = {"zero_one": "0-1 risk", "hinge": "hinge risk (and so the 0-1 risk)", "given": "risk"}
 
 
@@ -48,11 +50,22 @@ class Certificate:
     compacted: bool = False
     withheld: str | None = None
     deployed: bool = True  # whether it speaks of the model that the pass gives unasked, or of one that goes with it
+    repeated: float | None = None  # the share of the rows that equal an earlier one; None: not counted
 
     @property
     def informative(self) -> bool:
         """Whether it says more than the loss's own bound does."""
         return self.withheld is None and self.risk < self.loss_bound
+
+    @property
+    def noticed(self) -> str | None:
+        """What the user should judge: no certificate is void for it, and it may be all that is wrong."""
+        if self.repeated is None or self.repeated < NOTABLE:
+            return None
+        return (
+            f"about {100 * self.repeated:.3g} % of the rows equal an earlier one, label included. Draws from few "
+            "values do that; copies, in whatever order, are no independent draws, and with them nothing is certified"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: NaN becomes None."""
@@ -71,7 +84,7 @@ class Certificate:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Certificate:
         """What `as_dict` made, perhaps with more beside it, made a certificate again."""
-        known = {field.name: plain[field.name] for field in fields(cls) if field.name != "deployed"}
+        known = {field.name: plain[field.name] for field in fields(cls) if field.name in plain}
         lost = {name: math.nan for name in ("risk", "empirical") if known[name] is None}
         return cls(**{**known, **lost, "assumptions": tuple(known["assumptions"])})
 
@@ -97,7 +110,8 @@ class Certificate:
                 else " Their weighted vote errs at most twice as often; nothing follows for the averaged vector "
                 "(the conversion `penalised` certifies that)."
             )
-        return f"{says} Assumed: {'; '.join(self.assumptions)}."
+        noticed = f" Noticed: {self.noticed}." if self.noticed else ""
+        return f"{says} Assumed: {'; '.join(self.assumptions)}.{noticed}"
 
 
 def _naming(certificate: Certificate) -> str:
@@ -227,6 +241,7 @@ def certify(
         assumptions=_assumptions(trace),
         compacted=trace.compacted,
         withheld=withheld,
+        repeated=None if trace.duplicates is None else share(trace.duplicates),
     )
 
 

@@ -13,7 +13,9 @@ import numpy as np
 
 from onepass.alarms import order_state
 from onepass.candidates import Watchlist
+from onepass.duplicates import count_rows, no_duplicates
 from onepass.errors import ConversionError, DataError
+from onepass.fingerprints import fingerprints
 from onepass.intake import survey
 from onepass.labels import Labels
 from onepass.learners import Setting, has_own_rate
@@ -68,7 +70,7 @@ class Holding(Options):
         self._first: Survivor | None = None
         self._updates = 0
         self._order = order_state(self._labels.count)
-        self._repeats = no_repeats()
+        self._repeats, self._duplicates = no_repeats(), no_duplicates()
         self._single: list[tuple[Any, Ints]] = []  # rows fed one by one that the repeat alarm has not heard yet
         self._void: tuple[str, ...] = ()
         self._assumed: tuple[str, ...] = ()
@@ -259,7 +261,9 @@ class Holding(Options):
             self._recognise(Dense(rows), y)
 
     def _recognise(self, rows: AnyRows, y: Ints) -> None:
-        self._repeats = recognise(self._repeats, rows, y)
+        prints = fingerprints(rows, y)
+        self._repeats = recognise(self._repeats, prints)
+        self._duplicates = count_rows(self._duplicates, rows, y, prints)
 
     def _beside(self, work: Callable[..., None], *arguments: Any) -> None:
         """Do what learning need not wait for: in order, on the helper's thread if there is one."""
@@ -305,6 +309,7 @@ _CHANGING = (
     "_updates",
     "_order",
     "_repeats",
+    "_duplicates",
     "_void",
     "_assumed",
     "_watched",

@@ -14,6 +14,7 @@ from typing import Any
 from onepass import conversions
 from onepass.alarms import Order, deaf, label_transitions, next_look, order_reason
 from onepass.certificates import Certificate, certified_loss, certify
+from onepass.duplicates import Duplicates
 from onepass.errors import ConversionError, LimitError
 from onepass.feeding import AUTO_ROWS, Feeding
 from onepass.files import sha256
@@ -49,7 +50,8 @@ class Pass(Feeding):
     validation_fraction share of the rows kept out of the pass, for the conversion "validation"
     stop_at             stop as soon as the certificate is at most this, and two labels have been met
     order_alarm         whether to withhold certificates when labels come in an order that no i.i.d. draw would show
-    repeat_alarm        whether to withhold certificates when a block of 100 rows or more comes a second time
+    repeat_alarm        whether to withhold certificates when a block of 100 rows or more comes a second time, and to
+                        tell the share of rows that equal an earlier one
     seed                chooses the rows kept out
     origin              weights (1 + features, outputs), intercept first, to start from in place of 0: a model that
                         depends on earlier rows only, so that certificates hold all the same
@@ -142,6 +144,7 @@ class Pass(Feeding):
             columns=columns,
             transitions=label_transitions(self._order) if self.order_alarm else None,
             streams=stream_hash(self._repeats) if self.repeat_alarm else (),
+            duplicates=trace.duplicates and Duplicates._make(array.copy() for array in trace.duplicates),
         )
 
     def _trace(self) -> Trace:
@@ -183,6 +186,7 @@ class Pass(Feeding):
             assumed=self._assumed,
             origin=self._origin,
             elapsed=self.elapsed,
+            duplicates=self._duplicates if self.repeat_alarm else None,
         )
         self._answers = {"now": now, "trace": trace}
         return trace

@@ -1,10 +1,10 @@
 """The repeat alarm: a block of rows that stood in the stream before, so that they were not drawn but fed twice.
 
-Every row has a fingerprint (its label, its length, a few of its entries), every 64 consecutive rows a hash of theirs.
-In each 100 rows there are 37 such windows, and the one with the smallest hash is an anchor: whoever feeds 100 rows
-again feeds their anchor again. (Winnowing: Schleimer, Wilkerson and Aiken 2003.) Anchors are kept in a table, some 5 in
-100 rows; when it has no more room, only hashes that end in one more zero bit are kept, so that memory is bounded: from
-then on short repeats may go by, long ones do not.
+Every row has a fingerprint (of its label, its length and a few of its entries: onepass.fingerprints), every 64
+consecutive rows a hash of theirs. In each 100 rows there are 37 such windows, and the one with the smallest hash is an
+anchor: whoever feeds 100 rows again feeds their anchor again. (Winnowing: Schleimer, Wilkerson and Aiken 2003.) Anchors
+are kept in a table, some 5 in 100 rows; when it has no more room, only hashes that end in one more zero bit are kept:
+memory is bounded, and from then on short repeats may go by, long ones do not.
 
 No false alarm. A repeat counts only if at least 32 different fingerprints stand in its window. If rows are independent
 draws, so are their fingerprints, whatever they leave out. A given sequence of 64 with 32 different ones among them has
@@ -14,8 +14,8 @@ sequence has period d, its last d rows hold all the different ones, and the d ne
 are n²/2 pairs: n = 2^40 gives 2^-81, for any distribution, one with a handful of values included. The hashes (64 bits
 and 24 more) add 2^-42 for the 2^46 pairs that a full table and a billion rows make.
 
-What it cannot see: rows with fewer than 32 different fingerprints in 64, repeats that were shuffled, or of which single
-rows were changed.
+What it cannot see: rows with fewer than 32 different fingerprints in 64, repeats that were shuffled (onepass.duplicates
+counts those), or of which single rows were changed.
 """
 
 from __future__ import annotations
@@ -23,23 +23,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from onepass._jit import by_type, jit, prefetch
-from onepass.rows import AnyRows, Dense, Ints, Rows
-
-Words = npt.NDArray[np.uint64]
+from onepass._jit import jit
+from onepass.fingerprints import BASE1, BASE2, Words, mixed
 
 WINDOW = 64  # rows that make a hash
 STRETCH = 37  # windows in a block of 100 rows
-SAMPLE, FEW = 16, 4  # entries that a fingerprint looks at: all of a short row, some of a dense one; of a long one
 DIFFERENT = 32  # fingerprints that a window must hold to count
 RING = 128  # the last fingerprints and hashes: at least WINDOW + STRETCH − 1, and a power of two
 FEWEST, MOST = 1 << 8, 1 << 20  # places in the table: 4 kB at first, 16 MB at most
-BASE1, BASE2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95)
 OUT1, OUT2 = (np.uint64(pow(int(base), WINDOW, 1 << 64)) for base in (BASE1, BASE2))  # weight of a row that leaves
 ROW_BITS = np.uint64(40)
-AHEAD = np.uint64(16)  # rows ahead of the one at hand that are asked for
 ROWS, HASH1, HASH2, ANCHOR, MASK, KEPT, AGAIN, BEFORE, STREAM = range(9)
 
 
@@ -56,17 +50,16 @@ def no_repeats() -> Repeats:
     return Repeats(np.zeros((RING, 3), np.uint64), np.zeros(9, np.uint64), np.zeros((FEWEST, 2), np.uint64))
 
 
-def recognise(repeats: Repeats, rows: AnyRows, y: Ints) -> Repeats:
-    """The state after these rows with labels y, in which they may have been recognised as a repeat."""
-    if repeats.place[AGAIN]:  # it rang: there is nothing more to learn
-        return repeats
-    prints, done = np.empty(len(y), np.uint64), 0
+def recognise(repeats: Repeats, prints: Words) -> Repeats:
+    """The state after rows with these fingerprints, in which they may have been recognised as a repeat."""
+    done = 0
     with np.errstate(over="ignore"):  # hashes wrap on purpose; compiled code does not ask
-        while True:
-            done = int(_hear(repeats, rows, y, prints, done))
-            if done == len(y):
-                return repeats
+        while not repeats.place[AGAIN]:  # once it has rung there is nothing more to learn
+            done = int(_hear(repeats, prints, done))
+            if done == len(prints):
+                break
             repeats = _with_room(repeats)
+    return repeats
 
 
 def _with_room(repeats: Repeats) -> Repeats:
@@ -98,84 +91,8 @@ def repeat_reason(repeats: Repeats) -> str | None:
 
 
 @jit
-def _mixed(z):  # type: ignore[no-untyped-def]
-    """splitmix64's last steps: every bit reaches every bit."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-@jit
-def _stirred(s, index, value):  # type: ignore[no-untyped-def]
-    return s * BASE1 + (np.float64(value).view(np.uint64) ^ np.uint64(index) * BASE2)
-
-
-def _print_rows(rows, i, label):  # type: ignore[no-untyped-def]
-    """All of a short row; of a long one its last features, or, where they are simply all features, its last values.
-
-    That is one place in memory, fetched once: where it is not at hand, the fetching is what costs, and so `_seek` asks
-    for it ahead.
-    """
-    j, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
-    size = end - j
-    s = np.uint64(label + 2) * BASE2 + size
-    if size <= np.uint64(SAMPLE):
-        while j < end:
-            s = _stirred(s, np.uint32(rows.indices[j]), rows.values[j])
-            j += np.uint64(1)
-        return _mixed(s)
-    all_of_them = np.uint64(rows.indices[end - np.uint64(1)]) + np.uint64(1) == size
-    for k in range(np.uint64(FEW)):
-        at = end - np.uint64(1) - k
-        if all_of_them:
-            s = _stirred(s, k, rows.values[at])
-        else:
-            s = s * BASE1 + np.uint64(rows.indices[at]) * BASE2
-    return _mixed(s)
-
-
-def _print_dense(rows, i, label):  # type: ignore[no-untyped-def]
-    """All values, or some from the first to the last."""
-    size = np.uint64(rows.values.shape[1])
-    s = np.uint64(label + 2) * BASE2 + size
-    if size <= np.uint64(SAMPLE):
-        for j in range(size):
-            s = _stirred(s, j, rows.values[i, j])
-    else:
-        for k in range(np.uint64(SAMPLE)):
-            at = k * (size - np.uint64(1)) // np.uint64(SAMPLE - 1)
-            s = _stirred(s, at, rows.values[i, at])
-    return _mixed(s)
-
-
-def _seek_rows(rows, i):  # type: ignore[no-untyped-def]
-    end = np.uint64(rows.indptr[i + np.uint64(1)])
-    prefetch(rows.indices, end - np.uint64(1))
-    prefetch(rows.indices, end - np.uint64(FEW))
-
-
-def _seek_dense(rows, i):  # type: ignore[no-untyped-def]
-    pass
-
-
-_print = by_type({Rows: _print_rows, Dense: _print_dense})  # the fingerprint of row i with its label
-_seek = by_type({Rows: _seek_rows, Dense: _seek_dense})  # ask for what the fingerprint of row i will look at
-
-
-@jit
-def _prints(rows, y, prints):  # type: ignore[no-untyped-def]
-    """In a loop of its own: so short that the processor fetches several rows at once."""
-    last = np.uint64(y.size - 1)
-    for i in range(np.uint64(y.size)):
-        _seek(rows, min(i + AHEAD, last))
-        prints[i] = _print(rows, i, y[i])
-
-
-@jit
-def _hear(repeats, rows, y, prints, start):  # type: ignore[no-untyped-def]
+def _hear(repeats, prints, start):  # type: ignore[no-untyped-def]
     """Hear rows from `start` on; where it stopped: at the end, or when the table wants room."""
-    if start == 0:
-        _prints(rows, y, prints)
     ring, place, table = repeats.ring, repeats.place, repeats.table
     one, last, window = np.uint64(1), np.uint64(RING - 1), np.uint64(WINDOW)
     t, h1, h2, anchor, stream = place[ROWS], place[HASH1], place[HASH2], place[ANCHOR], place[STREAM]
@@ -189,7 +106,7 @@ def _hear(repeats, rows, y, prints, start):  # type: ignore[no-untyped-def]
         h2 = h2 * BASE2 + f - gone * OUT2
         stream = stream * BASE1 + f
         here = t & last
-        ring[here, 0], ring[here, 1], ring[here, 2] = f, _mixed(h1) | one, h2
+        ring[here, 0], ring[here, 1], ring[here, 2] = f, mixed(h1) | one, h2
         if t < np.uint64(WINDOW + STRETCH - 1):
             continue
         if anchor + np.uint64(STRETCH) <= t:  # it is too long ago: the smallest of the last, the latest of equals

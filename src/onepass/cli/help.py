@@ -67,7 +67,7 @@ The command line wins over the environment, and that over the file. ONEPASS_CONF
   {"schema": 1, "event": "progress", "seconds": …, "rows": …, "rounds": …, "mistakes": …, "bytes": …, "risk": …}
   {"schema": 1, "event": "result", "command": "train", "rows": …, "certificate": {"risk": …, "delta": …, …}, …}
 
-Certificates have: risk, delta, covers, conversion, k, bound, loss, rounds, assumptions, withheld.
+Certificates have: risk, delta, covers, conversion, k, bound, loss, rounds, assumptions, withheld, repeated.
 k is the cutoff (cutoff), the first round (suffix), the number of the hypothesis (last, longest), or the logarithm to
 base 2 of the round at which the candidate was frozen (penalised, validation: 14 is round 16,384); null for average.
 Under "details" stands all that `onepass report` shows: history, cutoffs, survival, conversions, weights, versions.""",

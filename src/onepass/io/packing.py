@@ -15,6 +15,7 @@ import numpy as np
 from onepass.alarms import Order
 from onepass.candidates import Watchlist
 from onepass.container import NAMES, Array
+from onepass.duplicates import Duplicates
 from onepass.errors import CheckpointError
 from onepass.io.chunk import Origin
 from onepass.io.sources import Identity
@@ -27,7 +28,22 @@ from onepass.trace.columns import Columns, Fold
 from onepass.trace.log import Log
 from onepass.trace.tally import Tally
 
-_TYPES = (Columns, Fold, Identity, Labels, Lazy, Log, Order, Origin, Position, Repeats, Survivor, Tally, Watchlist)
+_TYPES = (
+    Columns,
+    Duplicates,
+    Fold,
+    Identity,
+    Labels,
+    Lazy,
+    Log,
+    Order,
+    Origin,
+    Position,
+    Repeats,
+    Survivor,
+    Tally,
+    Watchlist,
+)
 KNOWN: dict[str, Any] = {kind.__name__: kind for kind in _TYPES}
 DEEP = 32  # levels; a pass has six
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from onepass import duplicates
 from onepass.candidates import MOST, Watchlist
 from onepass.errors import CheckpointError
 from onepass.io.chunk import Origin
@@ -48,6 +49,7 @@ def check_state(state: Any, run: Pass) -> None:
     order = state["_order"]
     _need(0 <= order.place[1] < order.seen.size and order.place[0] >= 0, "the order alarm")
     _repeats(state["_repeats"])
+    _duplicates(state["_duplicates"])
     _same_shapes(state["_tally"], empty_tally(BINS), "the tally")
     _watched(state["_watched"], fresh["_watched"], weights.shape)
     first = state["_first"]
@@ -185,6 +187,19 @@ def _repeats(repeats: Any) -> None:
     _need(repeats.table.shape[1] == 2 and FEWEST <= size <= LARGEST and size & (size - 1) == 0, "the repeat alarm")
     kept = int(np.count_nonzero(repeats.table[:, 0]))  # a search must come to an empty place
     _need(repeats.place[KEPT] == kept and kept < size, "the repeat alarm")
+
+
+def _duplicates(sketch: Any) -> None:
+    fresh, what = duplicates.no_duplicates(), "the sketch of repeated rows"
+    _need(isinstance(sketch, duplicates.Duplicates), what)
+    for array, pattern in zip(sketch, fresh, strict=True):
+        _alike(array, pattern, what)
+    size = len(sketch.table)
+    _need(sketch.scope.shape == fresh.scope.shape and sketch.table.shape[1] == 3, what)
+    _need(duplicates.FEWEST <= size <= duplicates.MOST and size & (size - 1) == 0, what)
+    held = int(np.count_nonzero(sketch.table[:, duplicates.COUNT]))  # a search must come to an empty place
+    _need(sketch.scope[duplicates.HELD] == held and held < size, what)
+    _need(int(sketch.table[:, duplicates.COUNT].max()) <= int(sketch.scope[duplicates.ROWS]) < 1 << 62, what)
 
 
 def _watched(watched: Any, fresh: dict[str, Watchlist], shape: tuple[int, ...]) -> None:

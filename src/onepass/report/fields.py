@@ -115,7 +115,8 @@ _CERTIFICATE = fields(
         "assumptions": listed(TEXT),
         "compacted": FLAG,
         "withheld": maybe(TEXT),
-    }
+    },
+    known={"repeated": maybe(NUMBER)},
 )
 
 

@@ -100,6 +100,8 @@ def _certified(record: dict[str, Any], certificate: Certificate, details: dict[s
     else:
         blocks.append(Text("What is assumed, and cannot be seen from the data alone:"))
         blocks.append(Points([f"{text[0].upper()}{text[1:]}." for text in certificate.assumptions if text]))
+    if certificate.noticed:
+        blocks.append(Warn(f"{certificate.noticed[0].upper()}{certificate.noticed[1:]}."))
     if record.get("skipped"):
         blocks.append(Warn(f"{record['skipped']:,} bad lines were left out."))
     if record.get("stopped"):
@@ -114,6 +116,7 @@ def _certified(record: dict[str, Any], certificate: Certificate, details: dict[s
         ["conversion", certificate.conversion + ("" if certificate.k is None else f", {_chosen(certificate)}")],
         ["average loss in the rounds counted", "–" if math.isnan(L) else f"{L:.6g}"],
         ["rounds counted", f"{certificate.counted:,} of {certificate.rounds:,}"],
+        ["rows that equal an earlier one", _share(certificate.repeated)],
     ]
     if certificate.covers == "members" and certificate.withheld is None:
         blocks.append(Text(_MEMBERS))
@@ -122,6 +125,10 @@ def _certified(record: dict[str, Any], certificate: Certificate, details: dict[s
         blocks += [Text("Noticed while reading:"), Points(notes)]
     table = Table("The certificate, piece by piece", ["what", "value"], facts)
     return Section("What is certified, and what is assumed", [Half(blocks), Half([table])])
+
+
+def _share(repeated: float | None) -> str:
+    return "not counted" if repeated is None else f"{100 * repeated:.3g} %"
 
 
 _MEMBERS = (

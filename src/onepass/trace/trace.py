@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepass.alarms import LabelTransitions, joint_order_reason
+from onepass.duplicates import Duplicates, merged
 from onepass.errors import ConversionError
 from onepass.learners import Learner, Setting
 from onepass.rows import Floats, Ints
@@ -98,6 +99,7 @@ class Trace:
     counted: Counted | None = None  # the rounds that a cutoff counts, where it was chosen wave by wave
     transitions: LabelTransitions | None = None  # of the labels in the order fed, where the order alarm was on
     streams: tuple[int, ...] = ()  # a hash of the rows fed, for each part merged, where the repeat alarm was on
+    duplicates: Duplicates | None = None  # how often rows came, where that was counted
 
     @property
     def compacted(self) -> bool:
@@ -268,6 +270,7 @@ def merge(traces: Sequence[Trace]) -> Trace:
         origin=parts[0].origin,
         transitions=_joined(parts),
         streams=tuple(key for part in parts for key in part.streams),
+        duplicates=_counted_together(parts),
     )
 
 
@@ -297,6 +300,11 @@ def _joint_order(parts: Sequence[Trace]) -> tuple[str, ...]:
     if labels is not None and not any(part.void for part in parts):
         reason = joint_order_reason(labels, f"the end of part {len(parts) - 1}")
     return () if reason is None else (reason,)
+
+
+def _counted_together(parts: Sequence[Trace]) -> Duplicates | None:
+    sketches = [part.duplicates for part in parts if part.duplicates is not None]
+    return reduce(merged, sketches) if len(sketches) == len(parts) else None
 
 
 def _closed(trace: Trace) -> Tally:

@@ -1,0 +1,126 @@
+"""Fingerprints of rows: a quick one of a few entries, and a whole one of all of them. Equal rows have equal ones.
+
+The label is part of both. A fingerprint is of the row as it is stored; the whole hash is of its values that are not
+zero, in whatever order and form they are stored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from onepass._jit import by_type, jit, prefetch
+from onepass.rows import AnyRows, Dense, Ints, Rows
+
+Words = npt.NDArray[np.uint64]
+
+SAMPLE, FEW = 16, 4  # entries that a fingerprint looks at: all of a short row, some of a dense one; of a long one
+BASE1, BASE2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95)
+AHEAD = np.uint64(16)  # rows ahead of the one at hand that are asked for
+
+
+def fingerprints(rows: AnyRows, y: Ints) -> Words:
+    """The fingerprint of every row with its label."""
+    prints = np.empty(len(y), np.uint64)
+    with np.errstate(over="ignore"):  # hashes wrap on purpose; compiled code does not ask
+        _prints(rows, y, prints)
+    return prints
+
+
+@jit
+def mixed(z):  # type: ignore[no-untyped-def]
+    """splitmix64's last steps: every bit reaches every bit."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@jit
+def _stirred(s, index, value):  # type: ignore[no-untyped-def]
+    return s * BASE1 + (np.float64(value).view(np.uint64) ^ np.uint64(index) * BASE2)
+
+
+def _print_rows(rows, i, label):  # type: ignore[no-untyped-def]
+    """All of a short row; of a long one its last features, or, where they are simply all features, its last values.
+
+    That is one place in memory, fetched once: where it is not at hand, the fetching is what costs, and so `_seek` asks
+    for it ahead.
+    """
+    j, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
+    size = end - j
+    s = np.uint64(label + 2) * BASE2 + size
+    if size <= np.uint64(SAMPLE):
+        while j < end:
+            s = _stirred(s, np.uint32(rows.indices[j]), rows.values[j])
+            j += np.uint64(1)
+        return mixed(s)
+    all_of_them = np.uint64(rows.indices[end - np.uint64(1)]) + np.uint64(1) == size
+    for k in range(np.uint64(FEW)):
+        at = end - np.uint64(1) - k
+        if all_of_them:
+            s = _stirred(s, k, rows.values[at])
+        else:
+            s = s * BASE1 + np.uint64(rows.indices[at]) * BASE2
+    return mixed(s)
+
+
+def _print_dense(rows, i, label):  # type: ignore[no-untyped-def]
+    """All values, or some from the first to the last."""
+    size = np.uint64(rows.values.shape[1])
+    s = np.uint64(label + 2) * BASE2 + size
+    if size <= np.uint64(SAMPLE):
+        for j in range(size):
+            s = _stirred(s, j, rows.values[i, j])
+    else:
+        for k in range(np.uint64(SAMPLE)):
+            at = k * (size - np.uint64(1)) // np.uint64(SAMPLE - 1)
+            s = _stirred(s, at, rows.values[i, at])
+    return mixed(s)
+
+
+def _seek_rows(rows, i):  # type: ignore[no-untyped-def]
+    end = np.uint64(rows.indptr[i + np.uint64(1)])
+    prefetch(rows.indices, end - np.uint64(1))
+    prefetch(rows.indices, end - np.uint64(FEW))
+
+
+def _seek_dense(rows, i):  # type: ignore[no-untyped-def]
+    pass
+
+
+_print = by_type({Rows: _print_rows, Dense: _print_dense})  # the fingerprint of row i with its label
+_seek = by_type({Rows: _seek_rows, Dense: _seek_dense})  # ask for what the fingerprint of row i will look at
+
+
+@jit
+def _prints(rows, y, prints):  # type: ignore[no-untyped-def]
+    """In a loop of its own: so short that the processor fetches several rows at once."""
+    last = np.uint64(y.size - 1)
+    for i in range(np.uint64(y.size)):
+        _seek(rows, min(i + AHEAD, last))
+        prints[i] = _print(rows, i, y[i])
+
+
+@jit
+def _term(index, value):  # type: ignore[no-untyped-def]
+    z = (np.float64(value).view(np.uint64) ^ (np.uint64(index) + np.uint64(1)) * BASE1) * BASE2
+    return (z ^ (z >> np.uint64(32))) * BASE1
+
+
+def _whole_rows(rows, i, label):  # type: ignore[no-untyped-def]
+    s = np.uint64(label + 2) * BASE1
+    for j in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
+        if rows.values[j] != 0.0:
+            s += _term(np.uint32(rows.indices[j]), rows.values[j])
+    return mixed(s)
+
+
+def _whole_dense(rows, i, label):  # type: ignore[no-untyped-def]
+    s = np.uint64(label + 2) * BASE1
+    for j in range(np.uint64(rows.values.shape[1])):
+        if rows.values[i, j] != 0.0:
+            s += _term(j, rows.values[i, j])
+    return mixed(s)
+
+
+whole = by_type({Rows: _whole_rows, Dense: _whole_dense})  # the hash of all of row i with its label
