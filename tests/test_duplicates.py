@@ -16,6 +16,7 @@ from onepass.errors import CheckpointError
 from onepass.fingerprints import fingerprints
 from onepass.intake import accept, block
 from onepass.io import checkpoint, dump_svmlight
+from onepass.scale import cut, learn
 from onepass.trace import merge
 from test_cli import onepass as program
 from test_learners import same_state
@@ -180,3 +181,9 @@ def test_a_trace_keeps_its_share_and_merged_traces_count_together():
         run.feed(X, y)  # which does not change the trace
     assert share(parts[0].duplicates) == pytest.approx(truth(X[:1500], y[:1500]))
     assert share(merge(parts).duplicates) == pytest.approx(0.9)
+
+
+def test_chunks_on_several_machines_are_counted_together():
+    X, y = copies()
+    found = learn(cut([(X[at : at + 500], y[at : at + 500]) for at in range(0, 3000, 500)]), classes=[-1, 1])
+    assert found.certificate().repeated == pytest.approx(0.9)

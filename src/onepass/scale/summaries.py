@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from onepass.alarms import LabelTransitions, Order, joint_order_reason, label_transitions
+from onepass.duplicates import Duplicates, merged
 from onepass.errors import ScaleError
 from onepass.rows import Array
 from onepass.trace import Counted, Survivor, Terms, Trace
@@ -43,18 +44,19 @@ class Summary(NamedTuple):
     skipped: int = 0
     void: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
+    duplicates: Duplicates | None = None  # how often rows came: 98 kB at most
 
     @property
     def digest(self) -> str:
         """A hash of all numbers in it: the same rows give the same, wherever and however often they are read."""
         told = hashlib.sha256(repr((self[:3], self[3:10], self.opening, self.longest, self.skipped)).encode())
-        for array in (*self.tally, self.labels.pairs, self.labels.seen):
+        for array in (*self.tally, self.labels.pairs, self.labels.seen, *(self.duplicates or ())):
             told.update(np.ascontiguousarray(array).tobytes())
         return told.hexdigest()
 
 
 def summarise(trace: Trace, chunk: int, order: Order, **told: object) -> Summary:
-    """What a chunk's trace says of its rounds, in a few kilobytes."""
+    """What a chunk's trace says of its rounds, in a few kilobytes, and of its rows."""
     tally = Tally._make(part.copy() for part in trace.tally)
     if trace.alive:
         group = floor_index(trace.alive - 1)
@@ -77,6 +79,7 @@ def summarise(trace: Trace, chunk: int, order: Order, **told: object) -> Summary
         labels=label_transitions(order),
         void=trace.void,
         assumed=trace.assumed,
+        duplicates=trace.duplicates,
         **told,  # type: ignore[arg-type]
     )
 
@@ -103,6 +106,7 @@ def merge(left: Summary, right: Summary) -> Summary:
         skipped=left.skipped + right.skipped,
         void=tuple(dict.fromkeys(left.void + right.void)),
         assumed=tuple(dict.fromkeys(left.assumed + right.assumed)),
+        duplicates=left.duplicates and right.duplicates and merged(left.duplicates, right.duplicates),
     )
 
 
@@ -216,6 +220,7 @@ def as_trace(summary: Summary, counted: Counted | None = None) -> Trace:
         pocket=summary.longest._replace(part=None) if only else summary.longest,
         fineness=summary.bits,
         counted=counted,
+        duplicates=summary.duplicates,
     )
 
 
