@@ -24,9 +24,10 @@ from pathlib import Path
 
 import numpy as np
 
-from onepass import Pass, conversions
+from onepass import Pass
 from onepass.certificates import certify
 from onepass.cli.reproduce import show
+from onepass.conversions import CONVERSIONS
 from onepass.datasets import Newswire
 from onepass.experiments import Corpus, Design, Problem, newswire, pairs, read, study
 from onepass.experiments.protocol import LANDMARKS, Exam, examined, hindsight
@@ -61,12 +62,17 @@ def prices(corpus: Corpus, repeats: int) -> None:
             for size in [*(size for size in LANDMARKS if size < m), m]:
                 fed.feed(X[done:size], y[done:size])
                 done, trace = size, fed.trace()
-                [family] = conversions.choices(trace, "cutoff", "hinge")
+                [family] = CONVERSIONS["cutoff"].choices(trace, "hinge")
                 C, n = trace.terms.loss_bound, family.rounds
                 mean, price = C * family.losses / n, C * math.log(m * m / 0.05)
                 bounds = [mean + np.sqrt(2 * p * price * mean / n) + 7 * p * price / n for p in PRICES]
-                chosen = [conversions.cutoff(trace, int(family.value[np.argmin(bound)])) for bound in bounds]
-                last, average, *cut = exam.losses(trace, conversions.last(trace), conversions.average(trace), *chosen)
+                chosen = [CONVERSIONS["cutoff"].members(trace, int(family.value[np.argmin(bound)])) for bound in bounds]
+                last, average, *cut = exam.losses(
+                    trace,
+                    CONVERSIONS["last"].members(trace, None),
+                    CONVERSIONS["average"].members(trace, None),
+                    *chosen,
+                )
                 if average > last:
                     shares = [(average - loss) / (average - last) for loss in cut]
                     closed.setdefault("all" if size == m else f"{size:,}", []).append(shares)
@@ -101,8 +107,12 @@ def closed_at(corpus: Corpus, problem: Problem, repeats: int, horizon: int | Non
             fed = Pass("margin", classes=(0, 1), horizon=horizon, **said)
         fed.feed(X[:horizon], y[:horizon])
         trace = fed.trace()
-        k = certify(trace, "cutoff", delta=0.05, bound="betting").k or 0
-        chosen = conversions.last(trace), conversions.average(trace), conversions.cutoff(trace, k)
+        k = certify(trace, "cutoff", delta=0.05, bound="betting").choice.value
+        chosen = (
+            CONVERSIONS["last"].members(trace, None),
+            CONVERSIONS["average"].members(trace, None),
+            CONVERSIONS["cutoff"].members(trace, k),
+        )
         ends.append([*exam.losses(trace, *chosen), hindsight(trace, exam)])
     last, average, betting, best = np.mean(ends, axis=0)
     return (average - best) / (average - last), (average - betting) / (average - last)
@@ -152,9 +162,14 @@ def long(rounds: int, pair: tuple[str, str] = ("GCAT", "MCAT"), fresh: int = 10_
                 run.feed(scale * part, truth)
             done, trace = size, run.trace()
             chosen = [certify(trace, "cutoff", delta=0.05, bound=bound) for bound in ("dekel2008", "betting")]
-            cutoffs = [conversions.cutoff(trace, certificate.k or 0) for certificate in chosen]
-            last, average, *cut = test.losses(trace, conversions.last(trace), conversions.average(trace), *cutoffs)
-            told = [(c.risk, c.k, (average - loss) / (average - last)) for c, loss in zip(chosen, cut, strict=True)]
+            cutoffs = [CONVERSIONS["cutoff"].members(trace, certificate.choice.value or 0) for certificate in chosen]
+            last, average, *cut = test.losses(
+                trace, *(CONVERSIONS[name].members(trace, None) for name in ("last", "average")), *cutoffs
+            )
+            told = [
+                (c.risk, c.choice.value, (average - loss) / (average - last))
+                for c, loss in zip(chosen, cut, strict=True)
+            ]
             said = "   ".join(f"{risk:19.4f} {k:2d} {share:6.0%}" for risk, k, share in told)
             print(f"{scale:6g} {size:8,} {last:7.4f}  {average:7.4f} {trace.updates / size:9.0%}  {said}", flush=True)
     print()

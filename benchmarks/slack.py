@@ -36,7 +36,7 @@ def main() -> None:
                 run.bound = bound
                 true = hinge(run.model(), SCALE * fresh, truth)
                 slack.setdefault((bound, cutoffs), []).append(certificate.risk - true)
-                numbers = f"k = {certificate.k:3d}  certified {certificate.risk:.4f}  true {true:.4f}"
+                numbers = f"k = {certificate.choice.value:3d}  certified {certificate.risk:.4f}  true {true:.4f}"
                 print(f"seed {seed}  {bound:9s} {cutoffs:4s}  {numbers}")
     for (bound, cutoffs), values in slack.items():
         ratio = np.mean(values) / np.mean(slack["dekel2008", cutoffs])

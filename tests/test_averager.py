@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse
 
 import oracles
-from onepass.alarms import next_look
 from onepass.averager import CutoffAverager
 from onepass.errors import ConversionError, DataError
+from onepass.looks import next_look
 from onepass.passes import Pass
 from strategies import dyadic
 
@@ -41,12 +41,12 @@ def test_it_is_the_cutoff_average(shape, seed):
     model, certificate = averager.result()
     W = oracles.hypotheses(X, y, oracles.perceptron, (5,))
     losses = oracles.margins(X, y, W) <= 0
-    B = oracles.counted(losses, certificate.k)
+    B = oracles.counted(losses, certificate.choice.value)
     np.testing.assert_allclose(SHAPES[shape][1](model), np.array(W[:-1])[B].mean(axis=0), atol=1e-12)
     run = Pass(classes=[-1, 1], fit_intercept=False)
     run.feed(X, y)
     expected = run.certificate()
-    assert (certificate.k, certificate.counted) == (expected.k, expected.counted)
+    assert (certificate.choice.value, certificate.counted) == (expected.choice.value, expected.counted)
     assert certificate.risk == pytest.approx(expected.risk, rel=1e-6)
     assert (certificate.covers, CutoffAverager(convex=True).certificate().covers) == ("members", "model")
 

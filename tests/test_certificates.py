@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from onepass import certificates, conversions
+from onepass import certificates
 from onepass.certificates import Certificate, betting, certify, dekel2008, dekel2008_a, round_up
+from onepass.conversions import CONVERSIONS
 from onepass.errors import ConversionError
 from onepass.passes import Pass
 from onepass.trace.tally import BETS
@@ -64,17 +65,17 @@ def test_betting_for_every_conversion_is_the_definition(learner, options, loss, 
     j = int(np.argmax(trace.survival))
     longest = certify(trace, "longest", loss=loss)
     chosen = (hold >= starts[j]) & (hold < starts[j] + trace.survival[j])
-    assert (longest.k, longest.risk) == (j, pytest.approx(bound(chosen, price(j)), **close))
+    assert (longest.choice.value, longest.risk) == (j, pytest.approx(bound(chosen, price(j)), **close))
     grid = [k for k in oracles.grid(int(trace.survival.max())) if k < trace.survival.max()]
     risks = [bound(oracles.counted(ends, k), price(i)) for i, k in enumerate(grid)]
     cut = certify(trace, "cutoff", loss=loss)
     assert cut.risk == pytest.approx(min(risks), **close)
-    assert risks[grid.index(cut.k)] == pytest.approx(min(risks), **close)
-    assert cut.counted == oracles.counted(ends, cut.k).sum()
+    assert risks[grid.index(cut.choice.value)] == pytest.approx(min(risks), **close)
+    assert cut.counted == oracles.counted(ends, cut.choice.value).sum()
     suffixes = [bound(hold >= s, price(s)) for s in starts]
     suffix = certify(trace, "suffix", loss=loss)
     assert suffix.risk == pytest.approx(min(suffixes), **close)
-    assert suffix.counted == trace.rounds - suffix.k
+    assert suffix.counted == trace.rounds - suffix.choice.value
 
 
 @pytest.mark.parametrize(("learner", "options", "loss"), CASES)
@@ -97,9 +98,9 @@ def test_all_cutoffs_equal_brute_force_over_every_k(learner, options, loss, boun
     assert found.risk == pytest.approx(min(risks), rel=1e-6)
     best = np.flatnonzero(np.array(risks) <= min(risks) * (1 + 1e-9))
     if best.size == 1:
-        assert found.k == best[0]
-    q = conversions.cutoff(trace, found.k)
-    B = oracles.counted(ends, found.k)
+        assert found.choice.value == best[0]
+    q = CONVERSIONS["cutoff"].members(trace, found.choice.value)
+    B = oracles.counted(ends, found.choice.value)
     run_number = np.concatenate([[0], np.cumsum(ends)])[: trace.rounds].astype(int)
     np.testing.assert_array_equal(q, np.bincount(run_number[B], minlength=len(q)))
 
@@ -112,7 +113,7 @@ def test_first_hypothesis_counts_one_round_more():
             run.feed(np.ones((8, 1)), y)
             trace = run.trace()
             x, ends = rounds_of(trace, "zero_one")
-            (block,) = conversions.choices(trace, "cutoff", "zero_one")
+            (block,) = CONVERSIONS["cutoff"].choices(trace, "zero_one")
             for k, rounds, losses in zip(block.value, block.rounds, block.losses, strict=True):
                 B = oracles.counted(ends, k)
                 assert (rounds, losses) == (B.sum(), x[B].sum())
@@ -174,8 +175,8 @@ def test_a_certificate_says_what_it_covers():
     assert "95 %" in str(model)
     assert "Assumed" in str(model)
     assert round_up(model.risk) in str(model)
-    assert json.loads(json.dumps(model.as_dict()))["k"] == model.k
-    assert certify(trace, "average").k is None
+    assert json.loads(json.dumps(model.as_dict()))["choice"]["value"] == model.choice.value
+    assert certify(trace, "average").choice.value is None
 
 
 def test_round_up_never_shows_less():
@@ -189,17 +190,17 @@ def test_frozen_candidates_are_charged_with_later_rows_only():
         run = Pass(classes=[-1, 1], penalised=what, order_alarm=False)
         run.feed(X, y)
         trace = run.trace()
-        frozen = trace.frozen["penalised"]
+        tally = trace.candidates["penalised"].tally
         Z = np.column_stack([np.ones(300), X])
         W = oracles.hypotheses(Z, y, oracles.perceptron, (6,))
-        for number, weights in zip(frozen.number, frozen.weights, strict=True):
-            t = 2**number
+        for t, weights in trace.hypotheses.frozen["penalised"].items():
+            number = t.bit_length() - 1
             expected = W[t] if what == "hypothesis" else np.mean(W[:t], axis=0)
             np.testing.assert_array_equal(weights[:, 0], expected)
-            assert frozen.tally.rounds[number] == 300 - t
-            assert frozen.tally.mistakes[number] == (y[t:] * (Z[t:] @ expected) <= 0).sum()
+            assert tally.rounds[number] == 300 - t
+            assert tally.mistakes[number] == (y[t:] * (Z[t:] @ expected) <= 0).sum()
         certificate = certify(trace, "penalised")
-        i = certificate.k
+        i = certificate.choice.value.bit_length() - 1
         x = (y[2**i :] * (Z[2**i :] @ run.model("penalised").weights[:, 0]) <= 0).astype(float)
         assert certificate.risk == pytest.approx(oracles.betting(x, DELTA / ((i + 1) * (i + 2))), rel=1e-6)
         assert certificate.covers == "model"

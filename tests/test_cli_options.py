@@ -92,7 +92,7 @@ def test_the_help_on_certificates_is_true(folder):  # noqa: F811
 def test_the_help_on_json_says_what_k_is(folder):  # noqa: F811
     assert "logarithm to\nbase 2 of the round at which the candidate was frozen" in TOPICS["json"]
     certificate = json.loads(onepass(folder, "train", "data.svm", "--conversion", "penalised", "--json").stdout)
-    frozen = 2 ** certificate["certificate"]["k"]
+    frozen = certificate["certificate"]["choice"]["value"]
     assert f"frozen at round {frozen:,}," in onepass(folder, "train", "data.svm", "--conversion", "penalised").stdout
     assert certificate["certificate"]["counted"] == 600 - frozen
 

@@ -9,11 +9,11 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import onepass.duplicates
+import onepass.guards.duplicates
 from onepass import Pass
-from onepass.duplicates import HASH_MASK, MOST, PRINT_MASK, count_rows, merged, no_duplicates, share
 from onepass.errors import CheckpointError
-from onepass.fingerprints import fingerprints
+from onepass.guards.duplicates import HASH_MASK, MOST, PRINT_MASK, count_rows, merged, no_duplicates, share
+from onepass.guards.fingerprints import fingerprints
 from onepass.intake import accept, block
 from onepass.io import checkpoint, dump_svmlight
 from onepass.scale import cut, learn
@@ -141,7 +141,7 @@ def test_rows_fed_one_by_one_are_counted_too():
         if not single.feed_one(X[i : i + 1], y[i : i + 1]):
             single.feed(X[i : i + 1], y[i : i + 1])
     assert single.certificate() == whole.certificate()
-    assert same_state(single.state()["_duplicates"], whole.state()["_duplicates"])
+    assert same_state(single.state()["guards"]["duplicates"], whole.state()["guards"]["duplicates"])
 
 
 def test_it_goes_on_after_the_repeat_alarm_has_rung():
@@ -154,7 +154,7 @@ def test_it_goes_on_after_the_repeat_alarm_has_rung():
 
 
 def test_a_resumed_pass_has_the_same_sketch_and_a_forged_one_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(onepass.duplicates, "MOST", 256)
+    monkeypatch.setattr(onepass.guards.duplicates, "MOST", 256)
     X, y = copies()
     whole, first, second = (Pass(classes=[-1, 1]) for _ in range(3))
     whole.feed(X, y)
@@ -164,7 +164,7 @@ def test_a_resumed_pass_has_the_same_sketch_and_a_forged_one_is_refused(tmp_path
     second.feed(X[1234:], y[1234:])
     assert same_state(second.state(), whole.state())
     assert second.certificate() == whole.certificate()
-    first._duplicates.table[:] = 1  # full: a search would never end
+    first.guards.duplicates.table[:] = 1  # full: a search would never end
     checkpoint.save(tmp_path / "c", first)
     checkpoint.save(tmp_path / "c", first)
     with pytest.raises(CheckpointError, match="sketch of repeated rows"):

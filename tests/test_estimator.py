@@ -130,7 +130,8 @@ def test_pickles_are_small_go_on_learning_and_keep_rows_only_if_asked():
         before = clf.coef_
         back = pickle.loads(pickle.dumps(clf))
         np.testing.assert_array_equal(back.coef_, before)
-        assert (back.certificate_.risk, back.certificate_.k) == (clf.certificate_.risk, clf.certificate_.k)
+        one, two = back.certificate_, clf.certificate_
+        assert (one.risk, one.choice) == (two.risk, two.choice)
         assert back.trace_.rounds == clf.trace_.rounds
         back.partial_fit(X[:100], y[:100])
         clf.partial_fit(X[:100], y[:100])

@@ -352,7 +352,7 @@ def test_without_stderr_the_result_still_comes(here):  # 59
 
 def test_a_damaged_kernel_cache_is_made_anew(here, tmp_path_factory):  # 53
     cache = tmp_path_factory.mktemp("cache")
-    code = "from onepass.alarms import looks; print(looks(64))"
+    code = "from onepass.looks import looks; print(looks(64))"
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     for _ in range(2):
         done = subprocess.run(

@@ -39,7 +39,7 @@ def test_every_look_is_what_a_pass_over_those_rows_alone_says(kind):
         run.feed(X[: at.rows], Y[: at.rows])
         own = run.certificate()
         assert (at.rows, at.rounds, at.mistakes) == (run.rows, run.rounds, run.mistakes)
-        assert (at.risk, at.k) == (own.risk, own.k)
+        assert (at.risk, at.choice) == (own.risk, own.choice.value)
         assert at.loss == pytest.approx(run.certificate("average").empirical, rel=1e-12)
 
 
@@ -116,7 +116,7 @@ def test_the_least_of_the_curve_over_k_is_the_certificate(bound, loss):
     run.feed(X, Y)
     curve, own = details.cutoffs(run.trace(), 0.1, loss), run.certificate()
     at = min(range(len(curve["k"])), key=lambda i: (curve[bound][i], curve["k"][i]))
-    assert (curve["k"][at], curve["counted"][at]) == (own.k, own.counted)
+    assert (curve["k"][at], curve["counted"][at]) == (own.choice.value, own.counted)
     assert curve[bound][at] == pytest.approx(own.risk, rel=1e-9)
     assert curve["loss"][at] == pytest.approx(own.empirical, rel=1e-12)
 

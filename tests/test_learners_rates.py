@@ -153,7 +153,7 @@ def test_a_scale_that_rises_for_ever_does_no_harm():
     trace = whole.trace()
     assert (trace.compacted, trace.mistakes) == (True, sum(mistakes))
     np.testing.assert_allclose(whole.model("average").weights, np.mean(used, axis=0), atol=1e-12)
-    k = whole.certificate("cutoff").k
+    k = whole.certificate("cutoff").choice.value
     n = oracles.survivals(mistakes)
     kept = np.maximum(n - k, 0) + (np.arange(n.size) == 0) * (k > 0)
     members = [used[i] for i in np.cumsum(n[:-1])[n[1:] > 0]]

@@ -8,12 +8,11 @@ import pytest
 
 import oracles_rates
 from onepass import ConversionError, LimitError, Pass, certify
-from onepass.conversions import cutoff
+from onepass.conversions import CONVERSIONS
 from onepass.feeding import RENEW
 from onepass.learners import NormalizedPerceptron, ShiftedPerceptron
 from onepass.schedules import Constant, noisy_optimum
 from onepass.shifting import TOTAL, UNUSED, USED
-from onepass.trace import combine
 from strategies import csr, cuts
 from test_learners import same_state
 
@@ -60,7 +59,8 @@ def test_lazy_sums_equal_whole_vectors(case, intercept):
     for k in (0, 1, 3, 8):
         kept = np.maximum(n - k, 0) + (np.arange(n.size) == 0) * (k > 0)
         used = np.array([W[i] for i in np.concatenate([[0], np.cumsum(n[:-1])])])
-        np.testing.assert_allclose(combine(trace, cutoff(trace, k))[:, 0], kept @ used / kept.sum(), atol=1e-10)
+        found = CONVERSIONS["cutoff"].weights(trace, k)
+        np.testing.assert_allclose(found[:, 0], kept @ used / kept.sum(), atol=1e-10)
     dense = Pass(learner, n_features=6, classes=[-1, 1], fit_intercept=intercept)
     dense.feed(X.astype(np.float32), y)
     np.testing.assert_allclose(dense.trace().last, trace.last, atol=1e-10)

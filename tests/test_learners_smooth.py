@@ -63,7 +63,7 @@ def test_it_equals_its_definition(name, intercept, given):
     ).fit(X, y)
     path, mistakes = oracles_rates.smooth(f, gradient, start, Z, y, lambda t: 0.5 / math.sqrt(t))
     np.testing.assert_allclose(clf.last_, path[-1], atol=1e-11)
-    k = clf.certificate_.k
+    k = clf.certificate_.choice.value
     np.testing.assert_allclose(clf.weights_, oracles_rates.cutoff_average(path, mistakes, k), atol=1e-11)
     assert clf.certificate_.rounds == 300
     assert 20 < mistakes.sum() < 280

@@ -12,9 +12,10 @@ import pytest
 import scipy.sparse
 
 import onepass.intake
-from onepass import conversions
+from onepass.conversions import CONVERSIONS
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
 from onepass.feeding import AUTO_ROWS
+from onepass.guards import Guards
 from onepass.passes import Pass
 from onepass.rows import Dense, Rows, dots, scan
 from onepass.trace import combine
@@ -408,19 +409,17 @@ def test_traces_do_not_change_when_the_pass_goes_on():
 
 
 def test_a_trace_with_its_rows_outlives_their_folding():
-    from onepass.conversions import average
-    from onepass.trace import combine
-
+    average = CONVERSIONS["average"].weights
     run = Pass(max_trace_memory=2_000)
     run.feed(X[:30], Y[:30])
     trace = run.trace()
-    before = combine(trace, average(trace))
+    before = average(trace, None)
     for i in range(30, 120, 10):
         run.feed(X[i : i + 10], Y[i : i + 10])
     assert trace.log is not None
     assert run.trace().log is None
     assert trace.updates < run.trace().updates
-    np.testing.assert_array_equal(combine(trace, average(trace)), before)
+    np.testing.assert_array_equal(average(trace, None), before)
 
 
 def test_votes_equal_the_majority_of_all_hypotheses():
@@ -476,11 +475,11 @@ def test_an_error_beside_the_learning_is_raised_once(monkeypatch):
     monkeypatch.setattr(onepass.intake, "BLOCK", 64)
     run = Pass(n_features=X.shape[1])
     with monkeypatch.context() as patch:
-        patch.setattr(Pass, "_heed", lambda *given: 1 / 0)
+        patch.setattr(Guards, "observe", lambda *given: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             run.feed(X, Y)
     run.feed(X, Y)
-    assert run._waiting == run._aside == []
+    assert run.rows == len(Y)
 
 
 def test_nothing_stops_before_two_labels_have_been_met():
@@ -546,10 +545,9 @@ def test_a_certificate_is_deployed_as_it_was_given_or_refused():
             assert model.about["certificate"] == certificate.as_dict()
             np.testing.assert_array_equal(model.weights, run.model(conversion, **asked).weights)
             if conversion == "cutoff":
-                weights = combine(run.trace(), conversions.cutoff(run.trace(), certificate.k))
+                weights = combine(run.trace(), CONVERSIONS["cutoff"].members(run.trace(), certificate.choice.value))
             else:
-                frozen = run.trace().frozen["penalised"]
-                weights = frozen.weights[frozen.number.tolist().index(certificate.k)]
+                weights = run.trace().hypotheses.frozen["penalised"][certificate.choice.value]
             np.testing.assert_array_equal(model.weights, weights)
     other = Pass("margin", classes=[-1, 1], radius=4.0)
     other.feed(X[100:], y[100:])

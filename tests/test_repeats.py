@@ -9,12 +9,12 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import onepass.repeats
+import onepass.guards.repeats
 from onepass import OnePassClassifier, Pass
-from onepass.fingerprints import fingerprints
+from onepass.guards.fingerprints import fingerprints
+from onepass.guards.repeats import AGAIN, BEFORE, KEPT, MASK, no_repeats, observe_prints, repeat_reason
 from onepass.intake import accept, block
 from onepass.io import dump_svmlight
-from onepass.repeats import AGAIN, BEFORE, KEPT, MASK, no_repeats, recognise, repeat_reason
 from onepass.rows import Dense
 from oracles_repeats import repeats
 from test_cli import onepass as program
@@ -29,7 +29,7 @@ def heard(X, y, cuts=()):
     """The alarm's state after these rows, fed in these pieces."""
     rows, state = accept(X), no_repeats()
     for first, last in zip([0, *cuts], [*cuts, len(y)], strict=True):
-        state = recognise(state, fingerprints(block(rows, first, last), y[first:last]))
+        state = observe_prints(state, fingerprints(block(rows, first, last), y[first:last]))
     return state
 
 
@@ -97,7 +97,7 @@ def test_draws_of_few_values_never_ring_it_though_their_windows_repeat(values):
 
 
 def test_a_full_table_keeps_fewer_anchors_and_still_hears_a_long_repeat(monkeypatch):
-    monkeypatch.setattr(onepass.repeats, "MOST", 512)
+    monkeypatch.setattr(onepass.guards.repeats, "MOST", 512)
     X, y = draws(np.random.default_rng(5), 40_000)
     state = heard(X, y)
     assert state.place[MASK] > 0
@@ -125,8 +125,8 @@ def test_a_pass_withholds_the_certificate_and_says_why():
         run.feed(X[:100], y[:100])
         reason = run.certificate().withheld
         assert "once more: was a file or a block fed twice?" in reason
-        assert reason == repeat_reason(run._repeats)
-    assert twice.state()["_repeats"].table.tobytes() == half.state()["_repeats"].table.tobytes()
+        assert reason == repeat_reason(run.guards.repeats)
+    assert twice.state()["guards"]["repeats"].table.tobytes() == half.state()["guards"]["repeats"].table.tobytes()
     short = Pass()
     short.feed(X, y)
     short.feed(X[:60], y[:60])  # too short to tell
@@ -148,7 +148,7 @@ def test_rows_fed_one_by_one_and_scaled_rows_are_heard_too():
     run = Pass("margin", radius="auto")
     run.feed(long, labels)
     assert "fed twice" in run.certificate().withheld  # the first rows were read before there was a radius
-    assert int(run._repeats.place[BEFORE]) <= 100
+    assert int(run.guards.repeats.place[BEFORE]) <= 100
 
 
 def test_a_shard_under_another_compression_is_recognised(tmp_path):
@@ -164,4 +164,4 @@ def test_a_shard_under_another_compression_is_recognised(tmp_path):
 
 def test_a_dense_row_without_features_is_no_trouble():
     prints = fingerprints(Dense(np.zeros((300, 0))), np.ones(300, np.int64))
-    assert not recognise(no_repeats(), prints).place[AGAIN]
+    assert not observe_prints(no_repeats(), prints).place[AGAIN]

@@ -9,9 +9,10 @@ import pytest
 
 import oracles
 import oracles_scale
-from onepass import OnePassClassifier, conversions, scale
-from onepass.alarms import LabelTransitions, listen, order_evidence, order_state
+from onepass import OnePassClassifier, scale
+from onepass.conversions import CONVERSIONS
 from onepass.errors import ConversionError, DataError, ScaleError
+from onepass.guards.order import LabelTransitions, observe_labels, order_evidence, order_state
 from onepass.io import dump_svmlight, open_stream
 from onepass.passes import Pass
 from onepass.scale import cut, learn
@@ -20,6 +21,8 @@ from onepass.scale.versions import refuse_differences
 from onepass.trace import combine
 from onepass.trace.grid import floor_index
 from strategies import csr, dyadic
+
+cutoff = CONVERSIONS["cutoff"].members  # the weights (n_j − k)₊
 
 # --- a pass that starts from an origin --------------------------------------------------------------------------------
 
@@ -42,10 +45,10 @@ def test_a_pass_from_an_origin_is_the_run_from_there(memory):
     for k in (0, 1, 2, 3, 8):
         B = oracles_scale.counted(margins <= 0, k)
         expected = (used * B[:, None]).sum(axis=0) + (k > 0) * w0
-        q = conversions.cutoff(trace, k)
+        q = cutoff(trace, k)
         np.testing.assert_array_equal(combine(trace, q)[:, 0], expected / (B.sum() + (k > 0)))
-        np.testing.assert_array_equal(combine(trace, q), combine(kept.trace(), conversions.cutoff(kept.trace(), k)))
-    assert run.certificate("longest").k == kept.certificate("longest").k
+        np.testing.assert_array_equal(combine(trace, q), combine(kept.trace(), cutoff(kept.trace(), k)))
+    assert run.certificate("longest").choice.value == kept.certificate("longest").choice.value
     np.testing.assert_array_equal(run.model("longest").weights, kept.model("longest").weights)
 
 
@@ -160,7 +163,7 @@ def test_inputs_that_are_none(arguments, error):
 def summary(number, X, y, **options):
     run = Pass(classes=[-1, 1], **options)
     run.feed(X, y)
-    return summarise(run.trace(), number, run.order, rows=run.rows, dense=None, columns=None)
+    return summarise(run.trace(), number, rows=run.rows, dense=None, columns=None)
 
 
 def test_a_chunk_twice_is_refused_and_a_gap_is_named():
@@ -204,11 +207,11 @@ def test_summaries_in_any_order_of_arrival_give_the_same_bits():
 
 
 def test_the_order_alarm_hears_across_chunks():
-    """Krichevsky-Trofimov from pair counts is what `listen` sums row by row; sorted chunks ring it."""
+    """Krichevsky-Trofimov from pair counts is what `observe_labels` sums row by row; sorted chunks ring it."""
     rng = np.random.default_rng(0)
     y = rng.choice([-1, 1], size=500, p=[0.3, 0.7])
     order = order_state(2)
-    listen(order, y)
+    observe_labels(order, y)
     seen = LabelTransitions(order.pairs, order.seen, 0, 0)
     best = sum(n * math.log(n / 500) for n in order.seen)
     assert order_evidence(seen) == pytest.approx(order.evidence[0] + math.log(order.evidence[1]) - best, abs=1e-8)
@@ -406,7 +409,7 @@ def test_whatever_is_asked_of_a_merged_run_speaks_of_its_one_model():
         own = run.certificate()
         for asked in ({"delta": 1e-12}, {"delta": 0.9}, {"bound": "dekel2008"}):
             certificate = run.certificate(**asked)
-            assert (certificate.k, certificate.counted) == (own.k, own.counted)
+            assert (certificate.choice.value, certificate.counted) == (own.choice.value, own.counted)
             np.testing.assert_array_equal(run.model(certificate).weights, run.model().weights)
             assert run.model(certificate).about["certificate"] == certificate.as_dict()
         with pytest.raises(ConversionError, match="the workers sent the vectors of cutoff"):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from onepass import conversions
 from onepass.certificates import certify
+from onepass.conversions import CONVERSIONS
 from onepass.datasets import Newswire
 from onepass.passes import Pass
 from onepass.trace import combine
@@ -58,10 +58,10 @@ def every_hypothesis(trace):
 
 def covered(world, run, trace, certificate, hypotheses):
     """The true risk of what the certificate speaks of."""
-    if certificate.conversion in trace.frozen:
-        frozen = trace.frozen[certificate.conversion]
-        return world.risk(frozen.weights[frozen.number.tolist().index(certificate.k)], certificate.loss)[0]
-    q = conversions.weights(trace, certificate.conversion, certificate.k or 0)
+    if certificate.conversion in trace.candidates:
+        frozen = trace.hypotheses.frozen[certificate.conversion][certificate.choice.value]
+        return world.risk(frozen, certificate.loss)[0]
+    q = CONVERSIONS[certificate.conversion].members(trace, certificate.choice.value or 0)
     if certificate.covers == "model":
         return world.risk(combine(trace, q), certificate.loss)[0]
     return float(q @ world.risk(hypotheses, certificate.loss)) / q.sum()
@@ -160,7 +160,7 @@ def test_bettings_slack_is_less_than_half_of_dekel2008s():
             sign = np.where(truth == pair[1], 1, -1)
             true = np.maximum(0, 1 - sign * run.model().decision(scale * fresh)).mean()
             slack[bound, cutoffs] = run.certificate().risk - true
-            print(bound, cutoffs, run.certificate().k, run.certificate().risk, true)
+            print(bound, cutoffs, run.certificate().choice.value, run.certificate().risk, true)
     for cutoffs in ("grid", "all"):
         assert 0 < slack["betting", cutoffs] < slack["dekel2008", cutoffs] / 2
     assert slack["betting", "grid"] < 1.1 * slack["betting", "all"]

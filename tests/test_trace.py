@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import onepass.trace.trace
+import onepass.trace.hypotheses
 import oracles
-from onepass import conversions
 from onepass.certificates import certify
+from onepass.conversions import CONVERSIONS
 from onepass.errors import ConversionError, LimitError
 from onepass.learners import MarginPerceptron
 from onepass.passes import Pass
@@ -16,6 +16,8 @@ from onepass.schedules import Constant
 from onepass.trace import combine, merge
 from onepass.trace.grid import coarse, floor_index, point, points
 from strategies import csr, dyadic
+
+cutoff = CONVERSIONS["cutoff"].members  # the weights (n_j − k)₊
 
 
 @given(st.integers(min_value=0, max_value=1 << 20))
@@ -47,7 +49,7 @@ def test_a_survival_time_is_shared_exactly_between_its_neighbours(s, i):
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("many", [0, 1 << 20])
 def test_combine_equals_the_sum_over_all_hypotheses(monkeypatch, classes, intercept, many):
-    monkeypatch.setattr(onepass.trace.trace, "MANY", many)  # 0: two threads add up
+    monkeypatch.setattr(onepass.trace.hypotheses, "MANY", many)  # 0: two threads add up
     X, y = dyadic(1, 200, 6, classes)
     run = Pass(classes=range(classes) if classes > 2 else [-1, 1], fit_intercept=intercept)
     run.feed(X, y)
@@ -108,14 +110,14 @@ def test_compacted_equals_row_keeping(name, memory):
     for conversion in ("cutoff", "average", "last", "longest"):
         for bound in ("betting", "dekel2008"):
             a, b = certify(one, conversion, bound=bound), certify(two, conversion, bound=bound)
-            assert (a.risk, a.k, a.counted, a.empirical) == (b.risk, b.k, b.counted, b.empirical)
-        value = a.k or 0
+            assert (a.risk, a.choice.value, a.counted, a.empirical) == (b.risk, b.choice.value, b.counted, b.empirical)
+        value = a.choice.value or 0
         compare(
-            combine(one, conversions.weights(one, conversion, value)),
-            combine(two, conversions.weights(two, conversion, value)),
+            combine(one, CONVERSIONS[conversion].members(one, value)),
+            combine(two, CONVERSIONS[conversion].members(two, value)),
         )
     for k in points(np.arange(20)).tolist():
-        compare(combine(one, conversions.cutoff(one, k)), combine(two, conversions.cutoff(two, k)))
+        compare(combine(one, cutoff(one, k)), combine(two, cutoff(two, k)))
 
 
 @pytest.mark.parametrize("learner", ["perceptron", "margin"])
@@ -162,11 +164,11 @@ def test_compaction_after_a_scale_far_below_one(horizon):
         W.append(w)
     np.testing.assert_allclose(one.last[1:, 0], W[-1], atol=1e-9)
     for k in (0, 1, 2, 4):
-        q = conversions.cutoff(one, k)
+        q = cutoff(one, k)
         starts = np.cumsum(one.survival) - one.survival
         expected = sum(n * W[s] for n, s in zip(q, starts, strict=True)) / q.sum()
         np.testing.assert_allclose(combine(one, q)[1:, 0], expected, atol=1e-9)
-        np.testing.assert_allclose(combine(two, conversions.cutoff(two, k))[1:, 0], expected, atol=1e-9)
+        np.testing.assert_allclose(combine(two, cutoff(two, k))[1:, 0], expected, atol=1e-9)
     assert certify(one).risk == certify(two).risk
 
 
@@ -187,7 +189,10 @@ def test_a_million_projections():
     assert two.compacted
     for k in (0, 1, 2):
         np.testing.assert_allclose(
-            combine(one, conversions.cutoff(one, k)), combine(two, conversions.cutoff(two, k)), rtol=1e-8, atol=1e-10
+            combine(one, cutoff(one, k)),
+            combine(two, cutoff(two, k)),
+            rtol=1e-8,
+            atol=1e-10,
         )
     assert certify(one).risk == certify(two).risk
 
@@ -212,11 +217,9 @@ def test_columns_coarsen_exactly_and_then_refuse():
         seen.add(two.columns.bits)
         assert 8 * two.columns.fold.A.size * 31 <= memory
         for k in two.columns.survival.tolist():
-            np.testing.assert_array_equal(
-                combine(one, conversions.cutoff(one, k)), combine(two, conversions.cutoff(two, k))
-            )
+            np.testing.assert_array_equal(combine(one, cutoff(one, k)), combine(two, cutoff(two, k)))
         certificate = run.certificate()
-        assert certificate.k in two.columns.survival
+        assert certificate.choice.value in two.columns.survival
         assert certificate.risk >= kept.certificate().risk
     assert seen == {0, 1, 2, 3}
 
@@ -262,7 +265,7 @@ def test_merge_is_the_run_with_restarts(learner):
             B[[200, 500]] = False  # B_0 = 1 holds for the first part only
         total = np.concatenate([np.array(v) for v in W])
         expected = (B[:, None] * total).sum(axis=0) / B.sum()
-        got = combine(merged, conversions.cutoff(merged, k))
+        got = combine(merged, cutoff(merged, k))
         np.testing.assert_allclose(got[:, 0], expected, atol=1e-12)
     with pytest.raises(ValueError, match="same terms"):
         merge([parts[0], Pass("pa").trace()])
@@ -305,7 +308,7 @@ def test_a_merged_trace_counts_where_the_first_part_began():
         if k > 0:
             B[100] = False
         expected = (B[:, None] * np.array(W)).sum(axis=0) / B.sum()
-        np.testing.assert_allclose(combine(merged, conversions.cutoff(merged, k))[:, 0], expected, atol=1e-12)
+        np.testing.assert_allclose(combine(merged, cutoff(merged, k))[:, 0], expected, atol=1e-12)
 
 
 def test_the_same_rows_do_not_merge_twice():

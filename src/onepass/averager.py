@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from onepass.alarms import next_look
 from onepass.certificates import Certificate, certify, check
 from onepass.errors import ConversionError, DataError
 from onepass.learners import Perceptron, Setting
+from onepass.looks import next_look
 from onepass.rows import must_be_finite
-from onepass.trace import Survivor, Terms, Trace
-from onepass.trace.grid import BINS, floor_index, point
+from onepass.trace import Evidence, Survivor, Terms
+from onepass.trace.grid import BINS, floor_index, point, upper_share
 from onepass.trace.tally import charge, empty_tally
 
 ROUNDING = 1e-9  # by how much, relatively, a loss may lie above its bound
@@ -142,7 +142,7 @@ class CutoffAverager:
         margin = min(1.0 - loss / self.loss_bound, BELOW_ONE) if loss > 0.0 else 1.0
         charge(self._tally, group, margin, 1.0)
         low = floor_index(survival)
-        part = (survival - point(low)) / (point(low + 1) - point(low))
+        part = upper_share(survival, point(low), point(low + 1))
         for index, share in ((low, 1.0 - part), (low + 1, part)):
             if share:
                 added = _scaled(self._now, share)
@@ -154,20 +154,16 @@ class CutoffAverager:
     def certificate(self) -> Certificate:
         """The certificate so far; it holds at every round at once."""
         _must_be_finite([self._now, *self._columns.values()])  # sums of past hypotheses: a NaN stays in them
-        trace = Trace(
-            terms=Terms(
-                Perceptron(), Setting(), loss_bound=1.0
-            ),  # losses in units of their bound: a small one would be lost beside 1
+        terms = Terms(Perceptron(), Setting(), loss_bound=1.0)  # in units of the bound: a small one would be lost by 1
+        evidence = Evidence(
+            terms=terms,
             rounds=self.rounds,
             updates=self._runs,
-            last=np.zeros((1, 1)),
             alive=self.rounds - self._since,
             tally=self._tally,
             first=self._first or Survivor(0, self.rounds, None),
-            log=None,
-            columns=None,
         )
-        found = certify(trace, "cutoff", delta=self.delta, bound=self.bound, loss="hinge")
+        found = certify(evidence, "cutoff", delta=self.delta, bound=self.bound, loss="hinge")
         covers = "model" if self.convex else "members"
         bound = self.loss_bound
         risk, empirical = found.risk * bound, found.empirical * bound
@@ -188,7 +184,7 @@ class CutoffAverager:
         if self.rounds > self._since:
             self._must_be_unchanged()
         certificate = self.certificate()
-        k = certificate.k or 0
+        k = certificate.choice.value or 0
         parts = [(self._columns[i], point(i) - k) for i in sorted(self._columns) if point(i) > k]
         survival = self.rounds - self._since
         if survival > k:

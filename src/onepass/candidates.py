@@ -13,7 +13,7 @@ import numpy as np
 
 from onepass.loop import Head, watch
 from onepass.rows import AnyRows, Floats, Ints
-from onepass.trace import Candidates
+from onepass.trace import CandidateLosses
 from onepass.trace.tally import Tally, empty_tally
 
 ALIVE = 5
@@ -21,7 +21,7 @@ MOST = 64
 
 
 @dataclass
-class Watchlist:
+class FrozenCandidates:
     """The live candidates of one kind: `what` is "hypothesis" or "average"."""
 
     what: str
@@ -39,10 +39,12 @@ class Watchlist:
         for number, head in heads.items():
             watch(head, rows, y, self.tally, number, bound)
 
-    def snapshot(self) -> Candidates:
-        return Candidates(
-            np.array(sorted(self.live), dtype=np.int64),
-            tuple(self.live[number] for number in sorted(self.live)),
-            Tally._make(part.copy() for part in self.tally),
-            self.what,
+    def losses(self) -> CandidateLosses:
+        """What the live candidates have lost so far."""
+        return CandidateLosses(
+            np.array(sorted(self.live), dtype=np.int64), Tally._make(part.copy() for part in self.tally)
         )
+
+    def frozen(self) -> dict[int, Floats]:
+        """Their weights, by the round at which they were frozen."""
+        return {1 << number: weights for number, weights in self.live.items()}

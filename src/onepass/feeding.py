@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from onepass.alarms import listen, next_look
 from onepass.errors import DataError, LimitError, StoppedError
 from onepass.holding import Holding, UnsoundError, values_in
 from onepass.intake import accept, block, blocks, stated_columns, survey, writable
 from onepass.labels import Labels
 from onepass.learners import has_own_rate, rate_table
+from onepass.looks import next_look
 from onepass.loop import GREW, head_of, keep, learn, renew_norm
 from onepass.rows import LARGEST, AnyRows, Dense, Ints, Rows, count, onto_ball, part, squared_norms, take
 from onepass.shifting import advance, settle
@@ -23,7 +21,6 @@ from onepass.trace import Survivor
 from onepass.trace.log import PER_VALUE
 
 AUTO_ROWS = 1000  # rows that radius="auto" reads and does not count
-SINGLES = 64  # rows fed one by one that the repeat alarm hears together
 ROOM = 1 << 16  # weights of features that may be met: room that is not used costs nothing
 RENEW = 1 << 16  # rounds after which ‖w‖² is summed afresh
 
@@ -41,8 +38,8 @@ class Feeding(Holding):
         rows = accept(X)
         refuse_masked(y, "y")
         spans = list(blocks(rows))
-        with ThreadPoolExecutor(1, "onepass-keep") if len(spans) > 1 else nullcontext() as helper:
-            self._helper, self._stated = helper, stated_columns(X)
+        with self._background.running(len(spans) > 1):
+            self._stated = stated_columns(X)
             try:
                 labels, codes = self._labels.encode(y, count(rows))
                 if isinstance(rows, Dense) and rows.values.shape[1] != (expected := self._expected(rows)):
@@ -53,8 +50,7 @@ class Feeding(Holding):
                 if not self._feed_unseen(rows, getattr(X, "shape", (0,))[-1], labels, codes, spans):
                     self._feed(rows, labels, codes, spans)
             finally:
-                self._catch_up()
-                self._helper = self._rates = self._stated = None
+                self._rates = self._stated = None
 
     def _feed_unseen(self, rows: AnyRows, width: int, labels: Labels, codes: Ints, spans: Spans) -> bool:
         """Learn rows and check them on the way, which spares reading them twice; if one is bad, put all back.
@@ -74,7 +70,7 @@ class Feeding(Holding):
         try:
             self._feed_blocks(rows, labels, codes, spans, canonical=True)
         except UnsoundError:
-            self._catch_up()
+            self._background.join()
             self.restore(before)
             return False
         finally:
@@ -105,7 +101,7 @@ class Feeding(Holding):
         self._labels = labels
         if isinstance(rows, Dense):
             self._dense_width = rows.values.shape[1]
-        self._hear(ready, codes)
+        self._observe(ready, codes)
         return True
 
     def _feed(self, rows: AnyRows, labels: Labels, codes: Ints, spans: Spans) -> None:
@@ -135,7 +131,7 @@ class Feeding(Holding):
                 self._unseen = part(rows, first, count(rows))
             if not self.stopped:
                 self._read(block(rows, first, last, canonical), codes[first:last])
-                self._hand_over()
+                self._background.start()
 
     def _expected(self, rows: Dense) -> int:
         """The width that dense rows must have."""
@@ -161,7 +157,8 @@ class Feeding(Holding):
             or self._next_border() == self.rounds + 1
         ):
             return False
-        self._hear_one(X, code)
+        self.guards.observe_one(X, code)
+        self.rows += 1
         self._advance(Dense(X), code)
         return True
 
@@ -188,41 +185,22 @@ class Feeding(Holding):
                 out, stretch, labels = held[done:stop], part(rows, done, stop), y[done:stop]
                 self._watch("validation", take(stretch, out), labels[out])
                 stretch, labels = take(stretch, ~out), labels[~out]
-            self._hear(part(fed, done, stop), y[done:stop])
+            self._observe(part(fed, done, stop), y[done:stop])
             if len(labels):
                 self._advance(stretch, labels)
             done = stop
 
-    def _hear(self, rows: AnyRows, y: Ints) -> None:
-        """What the alarms look at: the rows as they were fed."""
-        self._recall_single()
+    def _observe(self, rows: AnyRows, y: Ints) -> None:
+        """Show the guards the rows as they were fed, beside the learning."""
         self.rows += len(y)
-        self._beside(self._heed, rows, y)
-
-    def _heed(self, rows: AnyRows, y: Ints) -> None:
-        if self.repeat_alarm:
-            self._recognise(rows, y)
-        self._listen(y)
-
-    def _hear_one(self, X: Any, y: Ints) -> None:
-        """The same for one row, which is kept until there are more: a call for each costs as much as learning it."""
-        if self.repeat_alarm:
-            self._single.append((X.copy(), y))
-            if len(self._single) == SINGLES:
-                self._recall_single()
-        self.rows += 1
-        self._listen(y)
-
-    def _listen(self, y: Ints) -> None:
-        if self.order_alarm and self._labels.count <= self._order.seen.size:
-            listen(self._order, y)
+        self._background.submit(self.guards.observe, rows, y)
 
     def _measure(self, rows: AnyRows, y: Ints) -> None:
         """radius="auto": the first rows only tell how long rows are."""
         norms = np.zeros(len(y))
         squared_norms(rows, norms)
         self._longest_row = max(self._longest_row, math.sqrt(norms.max(initial=0.0)))
-        self._hear(rows, y)
+        self._observe(rows, y)
         if self.rows >= AUTO_ROWS:
             if self._longest_row == 0.0:
                 raise DataError(f"radius='auto': the first {AUTO_ROWS} rows are all zero; give radius a number")
@@ -244,7 +222,7 @@ class Feeding(Holding):
         self._watch("penalised", rows, y)
         values = 0 if self._lazy is not None else values_in(rows)  # which keeps no rows
         if not self._log.has_room(len(y), values):
-            self._catch_up()
+            self._background.join()
             self._log = self._log.with_room(len(y), values)
         before = self._log.updates
         rule = self._rule if self._rates is None else self._rule._replace(schedule=self._rates)
@@ -281,9 +259,9 @@ class Feeding(Holding):
     def _keep(self, rows: AnyRows, first: int) -> None:
         """Copy the rows of the newest updates into the log; if there is a helper, beside the learning of the next."""
         log = self._log.cut()
-        self._beside(keep, log, rows, first)
-        if self._helper is not None:  # of few rows it pays only when somebody asks
-            self._beside(self._enter_tally, log)
+        self._background.submit(keep, log, rows, first)
+        if self._background.active:  # of few rows it pays only when somebody asks
+            self._background.submit(self._enter_tally, log)
 
     def _watch(self, kind: str, rows: AnyRows, y: Ints) -> None:
         if kind in self._watched and len(y):

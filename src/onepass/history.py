@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from onepass.certificates import Certificate, certified_loss, certify
-from onepass.conversions import choices
+from onepass.conversions import CONVERSIONS
 from onepass.intake import accept
 from onepass.passes import Pass
 from onepass.rows import count, part
-from onepass.trace import Trace
+from onepass.trace import Evidence
 from onepass.trace.grid import floor_index, point
 
 FIRST = 16  # rows before the first look
@@ -35,7 +32,7 @@ class Point(NamedTuple):
     mistakes: int
     loss: float
     risk: float | None
-    k: int | None
+    choice: int | None
 
 
 class History:
@@ -61,7 +58,7 @@ class History:
         self._walks = run.conversion == "suffix" or run.cutoffs == "all"
         self._hasty = self._walks or run.conversion == "longest"  # what later rows may overwrite is not put aside
         self._points = list[Point]()
-        self._aside = list[tuple[int, Trace]]()
+        self._aside = list[tuple[int, Evidence]]()
 
     def __getattr__(self, name: str) -> Any:
         if name == "run":  # not there yet, while it is being copied
@@ -71,12 +68,12 @@ class History:
     @property
     def points(self) -> list[Point]:
         """The looks so far."""
-        for rows, trace in self._aside:
+        for rows, evidence in self._aside:
             run = self.run
-            own = certify(trace, run.conversion, delta=run.delta, bound=run.bound, loss=run.loss)
-            block = next(choices(trace, "average", certified_loss(trace, run.loss)))
-            loss = own.loss_bound * float(block.losses[0]) / trace.rounds
-            self._points.append(_point(rows, trace.mistakes, loss, own))
+            own = certify(evidence, run.conversion, delta=run.delta, bound=run.bound, loss=run.loss)
+            block = next(CONVERSIONS["average"].choices(evidence, certified_loss(evidence, run.loss)))
+            loss = own.loss_bound * float(block.losses[0]) / evidence.rounds
+            self._points.append(_point(rows, evidence.mistakes, loss, own))
         self._aside.clear()
         return self._points
 
@@ -120,17 +117,11 @@ class History:
             trace = run.trace()
             self._hasty = trace.compacted  # from now on: a copy of its columns would cost more than a certificate
             if not trace.compacted:
-                self._aside.append((run.rows, _light(trace)))
+                self._aside.append((run.rows, trace.evidence()))
                 return
         ready = self.points  # those put aside come first
         ready.append(_point(run.rows, run.mistakes, run.certificate("average").empirical, run.certificate()))
 
 
 def _point(rows: int, mistakes: int, loss: float, own: Certificate) -> Point:
-    return Point(rows, own.rounds, mistakes, loss, None if math.isnan(own.risk) else own.risk, own.k)
-
-
-def _light(trace: Trace) -> Trace:
-    """The trace without its weights and rows, which later rows would overwrite and no certificate here reads."""
-    frozen = {kind: candidates._replace(weights=()) for kind, candidates in trace.frozen.items()}
-    return replace(trace, last=np.zeros((1, trace.terms.outputs)), log=None, frozen=frozen)
+    return Point(rows, own.rounds, mistakes, loss, None if math.isnan(own.risk) else own.risk, own.choice.value)

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
-from onepass.alarms import order_state
-from onepass.candidates import Watchlist
-from onepass.duplicates import count_rows, no_duplicates
+from onepass.background import Background
+from onepass.candidates import FrozenCandidates
 from onepass.errors import ConversionError, DataError
-from onepass.fingerprints import fingerprints
+from onepass.guards import Guards
 from onepass.intake import survey
 from onepass.labels import Labels
 from onepass.learners import Setting, has_own_rate
 from onepass.loop import RADIUS2, first_state, head_of, renew_norm
 from onepass.options import Options, is_number
-from onepass.repeats import no_repeats, recognise
-from onepass.rows import AnyRows, Dense, Floats, Ints, count
+from onepass.rows import AnyRows, Dense, Floats, count
 from onepass.schedules import Schedule
 from onepass.shifting import empty_lazy, size_after, wider
 from onepass.trace import Survivor
@@ -69,21 +64,17 @@ class Holding(Options):
         self._tallied, self._since = 0, 0  # updates of the log entered in the tally; round of the last of them
         self._first: Survivor | None = None
         self._updates = 0
-        self._order = order_state(self._labels.count)
-        self._repeats, self._duplicates = no_repeats(), no_duplicates()
-        self._single: list[tuple[Any, Ints]] = []  # rows fed one by one that the repeat alarm has not heard yet
+        self.guards = Guards(self._labels.count, order=self.order_alarm, repeats=self.repeat_alarm)
         self._void: tuple[str, ...] = ()
         self._assumed: tuple[str, ...] = ()
-        self._watched: dict[str, Watchlist] = {}
+        self._watched: dict[str, FrozenCandidates] = {}
         if self.penalised is not None:
-            self._watched["penalised"] = Watchlist(self.penalised)
+            self._watched["penalised"] = FrozenCandidates(self.penalised)
         if self.validation_fraction > 0.0:
-            self._watched["validation"] = Watchlist("hypothesis")
+            self._watched["validation"] = FrozenCandidates("hypothesis")
         self._unseen: AnyRows | None = None  # rows being fed that are not checked yet
         self._stated: int | None = None  # columns that the rows being fed say they have
-        self._helper: Executor | None = None  # while a long feed is under way
-        self._aside: list[Callable[[], None]] = []  # work for the helper
-        self._waiting: list[Future[None]] = []
+        self._background = Background()
         self._rates: Schedule | None = None  # of the rows being fed, where the rate is a user's function
         self._answers: dict[Any, Any] = {}  # the trace and the certificates asked for since the last row
         self._declare_radius(self._R)
@@ -153,7 +144,7 @@ class Holding(Options):
         """Fold the log into columns; from the start, so that it does not matter when this was first called."""
         self._see()
         width = len(self._weights) - 1
-        self._catch_up()
+        self._background.join()
         self._enter_tally()
         columns = self._columns or empty_columns(width, self._outputs, self.max_trace_memory, self._origin)
         self._columns = columns.add(self._log, self._bias, width)
@@ -225,21 +216,22 @@ class Holding(Options):
         Not copied, it shares arrays with the pass: store it before the next row.
         """
         self._enter_tally()
-        self._recall_single()
         kept = {name: getattr(self, name) for name in _CHANGING}
-        state = {**kept, "_log": self._log.cut(), "_columns": self._columns}
+        state = {**kept, "guards": self.guards.state(), "_log": self._log.cut(), "_columns": self._columns}
         return copy.deepcopy(state) if copied else state
 
     def _mark(self) -> dict[str, Any]:
         """A state to go back to as long as nothing is folded: of the log, which only grows, its end."""
-        kept = copy.deepcopy({name: getattr(self, name) for name in _CHANGING})
+        kept = copy.deepcopy({name: getattr(self, name) for name in _CHANGING} | {"guards": self.guards.state()})
         return {**kept, "_log": self._log._replace(cursor=self._log.cursor.copy())}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from where `state` was taken, in a pass with the same options."""
-        for name, value in copy.deepcopy(state).items():
+        parts = copy.deepcopy(state)
+        self.guards.restore(parts.pop("guards"))
+        for name, value in parts.items():
             setattr(self, name, value)
-        self._answers, self._single = {}, []
+        self._answers = {}
         self._take_room(self._weights)
         self._rule = self.learner.rule(self._setting)
 
@@ -253,42 +245,6 @@ class Holding(Options):
             if not canonical or self._may_refuse(self._unseen, width):
                 raise UnsoundError
             self._unseen = None
-
-    def _recall_single(self) -> None:
-        if self._single:
-            rows, y = (np.concatenate(parts) for parts in zip(*self._single, strict=True))
-            self._single = []
-            self._recognise(Dense(rows), y)
-
-    def _recognise(self, rows: AnyRows, y: Ints) -> None:
-        prints = fingerprints(rows, y)
-        self._repeats = recognise(self._repeats, prints)
-        self._duplicates = count_rows(self._duplicates, rows, y, prints)
-
-    def _beside(self, work: Callable[..., None], *arguments: Any) -> None:
-        """Do what learning need not wait for: in order, on the helper's thread if there is one."""
-        if self._helper is None:
-            work(*arguments)
-        else:
-            self._aside.append(partial(work, *arguments))
-
-    def _hand_over(self) -> None:
-        """Let the helper begin with what was put aside."""
-        if self._helper is not None and self._aside:
-            self._waiting.append(self._helper.submit(_do_all, self._aside))
-            self._aside = []
-
-    def _catch_up(self) -> None:
-        """Wait until all that was done beside is done."""
-        self._hand_over()
-        waiting, self._waiting = self._waiting, []
-        for work in waiting:  # an error is raised here, once
-            work.result()
-
-
-def _do_all(works: list[Callable[[], None]]) -> None:
-    for work in works:
-        work()
 
 
 _CHANGING = (
@@ -307,9 +263,6 @@ _CHANGING = (
     "_since",
     "_first",
     "_updates",
-    "_order",
-    "_repeats",
-    "_duplicates",
     "_void",
     "_assumed",
     "_watched",

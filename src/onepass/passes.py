@@ -11,24 +11,23 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
-from onepass import conversions
-from onepass.alarms import Order, deaf, label_transitions, next_look, order_reason
 from onepass.certificates import Certificate, certified_loss, certify
-from onepass.duplicates import Duplicates
+from onepass.conversions import CONVERSIONS, conversion_named
 from onepass.errors import ConversionError, LimitError
 from onepass.feeding import AUTO_ROWS, Feeding
 from onepass.files import sha256
+from onepass.guards.duplicates import Duplicates
 from onepass.intake import accept, block, stated_columns, survey
 from onepass.labels import Label
 from onepass.learners.shifted import unshifted
+from onepass.looks import next_look
 from onepass.loop import SCALE
 from onepass.models import LinearModel, VotedModel
 from onepass.options import OPTIONS
 from onepass.regret import Regret, regret
-from onepass.repeats import repeat_reason, stream_hash
 from onepass.rows import count, must_be_finite, onto_ball
 from onepass.shifting import TOTAL, UNUSED, USED, columns_of, weights_of
-from onepass.trace import Survivor, Terms, Trace, combine
+from onepass.trace import Hypotheses, Survivor, Terms, Trace, Updates
 from onepass.trace.log import empty_log
 from onepass.trace.tally import Tally
 
@@ -78,16 +77,17 @@ class Pass(Feeding):
         if self._watched and t & (t - 1) == 0:
             self._freeze(t.bit_length() - 1)
         if self.stop_at is not None and next_look(t - 1) == t:
-            self._catch_up()
+            self._background.join()
             certificate = self._certificate()
             fine = certificate.withheld is None and certificate.risk <= self.stop_at
-            self.stopped = fine and not (self.order_alarm and deaf(self._order))
+            self.stopped = fine and not self.guards.one_label_only
 
     def _freeze(self, number: int) -> None:
-        self._catch_up()
+        self._background.join()
         trace = self._trace()
         for watched in self._watched.values():
-            weights = trace.last if watched.what == "hypothesis" else combine(trace, conversions.average(trace))
+            average = CONVERSIONS["average"]
+            weights = trace.last if watched.what == "hypothesis" else average.weights(trace, None)
             watched.freeze(number, weights)
         self._answers = {}
 
@@ -100,11 +100,6 @@ class Pass(Feeding):
     def scaled_onto(self) -> float | None:
         """The radius that rows are scaled onto: as declared, or as radius="auto" has found it; None: no scaling."""
         return self._R
-
-    @property
-    def order(self) -> Order:
-        """What the order alarm has counted so far."""
-        return self._order
 
     @property
     def mistakes(self) -> int:
@@ -138,30 +133,27 @@ class Pass(Feeding):
         self._lent = True
         tally = Tally._make(array.copy() for array in trace.tally)
         columns = trace.columns.copy() if trace.columns is not None else None
+        hypotheses = replace(trace.hypotheses, columns=columns)
         return replace(
             trace,
             tally=tally,
-            columns=columns,
-            transitions=label_transitions(self._order) if self.order_alarm else None,
-            streams=stream_hash(self._repeats) if self.repeat_alarm else (),
+            hypotheses=hypotheses,
+            transitions=self.guards.transitions,
+            streams=self.guards.streams,
             duplicates=trace.duplicates and Duplicates._make(array.copy() for array in trace.duplicates),
         )
 
     def _trace(self) -> Trace:
         """The trace, sharing arrays with the pass: for use before the next row."""
         self._enter_tally()
-        self._recall_single()
-        void = self._void
-        for reason in (
-            order_reason(self._order) if self.order_alarm else None,
-            repeat_reason(self._repeats) if self.repeat_alarm else None,
-        ):
-            if reason is not None and reason not in void:
-                void = (*void, reason)
+        void = tuple(dict.fromkeys((*self._void, *self.guards.reasons())))
         now = (self.rows, self.rounds, void, self._assumed)
         if self._answers.get("now") == now:
             known: Trace = self._answers["trace"]
             return known
+        log = self._log.cut() if self._columns is None and self._lazy is None else None
+        columns = self._columns if self._lazy is None else columns_of(self._lazy)
+        alive = self.rounds - self._since
         trace = Trace(
             terms=Terms(
                 self.learner,
@@ -175,18 +167,27 @@ class Pass(Feeding):
             ),
             rounds=self.rounds,
             updates=self._updates,
-            last=self._state[SCALE] * self._weights if self._lazy is None else weights_of(self._lazy),
-            alive=self.rounds - self._since,
+            alive=alive,
             tally=self._tally,
             first=self._first or Survivor(0, self.rounds, None),
-            log=self._log.cut() if self._columns is None and self._lazy is None else None,
-            columns=self._columns if self._lazy is None else columns_of(self._lazy),
-            frozen={kind: watched.snapshot() for kind, watched in self._watched.items()},
+            ended=None if log is None else Updates(log.round, log.margin),
+            pocket=None if columns is None else columns.longest(self._updates, alive),
+            fineness=3 if columns is None else columns.bits,
+            candidates={kind: watched.losses() for kind, watched in self._watched.items()},
             void=void,
             assumed=self._assumed,
-            origin=self._origin,
+            duplicates=self.guards.counted,
             elapsed=self.elapsed,
-            duplicates=self._duplicates if self.repeat_alarm else None,
+            hypotheses=Hypotheses(
+                last=self._state[SCALE] * self._weights if self._lazy is None else weights_of(self._lazy),
+                rounds=self.rounds,
+                alive=alive,
+                bias=self._bias,
+                log=log,
+                columns=columns,
+                origin=self._origin,
+                frozen={kind: watched.frozen() for kind, watched in self._watched.items()},
+            ),
         )
         self._answers = {"now": now, "trace": trace}
         return trace
@@ -237,7 +238,7 @@ class Pass(Feeding):
             found = certify(trace, asked[0], delta=asked[1], bound=asked[2], loss=asked[3])
             if asked != declared:
                 own = self._certificate()
-                found = replace(found, deployed=(found.conversion, found.k) == (own.conversion, own.k))
+                found = replace(found, deployed=(found.conversion, found.choice) == (own.conversion, own.choice))
             self._answers[asked] = found
         known: Certificate = self._answers[asked]
         return known
@@ -287,7 +288,7 @@ class Pass(Feeding):
                 f"{self.rounds:,}: ask for a new one"
             )
         now = self._certificate(certificate.conversion, certificate.delta, certificate.bound, certificate.loss)
-        same = all(getattr(now, name) == getattr(certificate, name) for name in ("k", "counted", "empirical"))
+        same = all(getattr(now, name) == getattr(certificate, name) for name in ("choice", "counted", "empirical"))
         if now.counted and not same:
             raise ConversionError("this certificate is not from this pass: ask the pass itself for one")
         return now
@@ -296,24 +297,19 @@ class Pass(Feeding):
         """The model that a certificate of the trace as it is now speaks of."""
         trace = self._trace()
         flip = -1.0 if self.classes != self._labels.classes else 1.0
-        value = certificate.k or 0
-        if certificate.conversion in trace.frozen:
-            if how == "vote":
-                raise ConversionError(f"{certificate.conversion} deploys one candidate: there is nothing to vote on")
-            frozen = trace.frozen[certificate.conversion]
-            weights = frozen.weights[frozen.number.tolist().index(value)]
-            must_be_finite(weights)
-            return LinearModel(flip * weights, self.classes, self._bias, self._R, self._about(certificate))
-        q = conversions.weights(trace, certificate.conversion, value)
+        conversion, value = conversion_named(certificate.conversion), certificate.choice.value
         if how == "combine":
-            weights = combine(trace, q)
+            weights = conversion.weights(trace, value)
             must_be_finite(weights)  # a sum may overflow where its parts do not
             weights *= flip
             return LinearModel(weights, self.classes, self._bias, self._R, self._about(certificate))
-        if trace.origin is not None:
+        q = conversion.members(trace, value)
+        if trace.hypotheses.origin is not None:
             raise ConversionError("vote: not offered for a pass that started from an origin; use how='combine'")
-        log = trace.need_log("vote")
-        return VotedModel(log._replace(a=flip * log.a), q, len(trace.last) - 1, self.classes, self._bias, self._R)
+        trace.need_updates("vote")
+        assert trace.log is not None
+        log = trace.log._replace(a=flip * trace.log.a)
+        return VotedModel(log, q, len(trace.last) - 1, self.classes, self._bias, self._R)
 
     def _about(self, certificate: Certificate) -> dict[str, Any]:
         """What a model file says of where the model comes from: plain values, and no clock."""

@@ -56,8 +56,8 @@ def regret(
     squared_norms(rows, norms)
     fan = 1.0 if trace.terms.outputs == 1 else 2.0
     reach = trace.terms.setting.reach or math.sqrt(fan * (norms.max() + trace.terms.bias))
-    one_run = trace.origin is None and not trace.elapsed and trace.pocket is None  # from 0 on, as the theorems have it
-    bound = trace.terms.learner.regret_bound(trace.rounds, trace.terms.setting, reach) if one_run else None
+    begun = trace.hypotheses.origin is not None or trace.elapsed or trace.merged  # the theorems start at 0
+    bound = trace.terms.learner.regret_bound(trace.rounds, trace.terms.setting, reach) if not begun else None
     if comparator is not None:
         u = np.asarray(comparator, dtype=np.float64).reshape(trace.last.shape)
         best = float(_losses(X, y, u)[0].mean())

@@ -30,7 +30,7 @@ from onepass.learners.shifted import WINDOW, Shifted, mirrored, shifts
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, add, scan, squared_norm
 from onepass.schedules import rate
 from onepass.trace.columns import Columns, Fold
-from onepass.trace.grid import floor_index, point
+from onepass.trace.grid import floor_index, point, upper_share
 from onepass.trace.log import Log
 
 # Places in Lazy.state: what is described above; the round in which the last run ended, mistakes in this window, updates
@@ -158,7 +158,7 @@ def _end(lazy: Lazy, log: Log, t: int, margin: float, scale: float) -> None:
     """A hypothesis ends in round t: into its two columns, and a line in the log."""
     survival = t - np.int64(lazy.state[SINCE])
     low = floor_index(survival)
-    part = (survival - lazy.kappa[low]) / (lazy.kappa[low + 1] - lazy.kappa[low])
+    part = upper_share(survival, lazy.kappa[low], lazy.kappa[low + 1])
     lazy.A[low] += (1.0 - part) * scale
     lazy.A[low + 1] += part * scale
     lazy.mass[low] += 1.0 - part

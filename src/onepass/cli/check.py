@@ -28,7 +28,7 @@ def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) 
       onepass check data.svm.gz
       onepass check table.csv --target class
     """
-    from onepass.alarms import listen, order_reason, order_state
+    from onepass.guards.order import observe_labels, order_reason, order_state
     from onepass.rows import Dense, count
 
     labels: Counter[Any] = Counter()
@@ -52,7 +52,7 @@ def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) 
                     labels.update(chunk.labels.tolist())
                     for label in chunk.labels.tolist():
                         codes.setdefault(label, -1 if not codes else 1)
-                    listen(order, np.array([codes[label] for label in chunk.labels.tolist()]))
+                    observe_labels(order, np.array([codes[label] for label in chunk.labels.tolist()]))
                 tick(stream.consumed, partial("{:,} rows".format, rows), partial(dict, rows=rows))
         notes = [
             *stream.notes,

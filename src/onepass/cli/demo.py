@@ -143,7 +143,7 @@ def digits(delta: float) -> list[dict[str, Any]]:
 
 def lines(name: str, run: Any, delta: float, fresh: tuple[Any, Any]) -> list[dict[str, Any]]:
     """What each conversion of a run certifies, and the true value of just that."""
-    from onepass import conversions
+    from onepass.conversions import CONVERSIONS
 
     trace = run.trace()
     found, judged = [], None
@@ -154,7 +154,7 @@ def lines(name: str, run: Any, delta: float, fresh: tuple[Any, Any]) -> list[dic
         if certificate.covers == "members":
             if judged is None:  # every hypothesis on its own: the dearest number here
                 judged = run.model("average", how="vote").member_errors(*fresh)
-            q = conversions.weights(trace, conversion, certificate.k or 0)
+            q = CONVERSIONS[conversion].members(trace, certificate.choice.value)
             true = float(q @ judged / q.sum())
         else:
             true = wrong if certificate.loss == "zero_one" else hinge(model, *fresh)

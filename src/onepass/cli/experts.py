@@ -196,8 +196,8 @@ def learned_columns(data: str, learners: list[str], reading: dict[str, Any]) -> 
     outcomes = (np.concatenate(labels) == classes[-1]).astype(np.float64)
     advice = np.repeat(outcomes[:, None], len(runs), axis=1)
     for column, run in enumerate(runs.values()):
-        log = run.trace().need_log("experts")
-        wrong = log.round[log.margin <= 0.0] - 1
+        updates = run.trace().need_updates("experts")
+        wrong = updates.round[updates.margin <= 0.0] - 1
         advice[wrong, column] = 1.0 - outcomes[wrong]
     return Columns(list(runs), advice, outcomes, stream.skipped)
 

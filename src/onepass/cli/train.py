@@ -204,7 +204,7 @@ def _conclude(
 
 def _no_better_than_a_guess(run: Any) -> list[str]:
     """A note, if the most frequent label alone would have made fewer mistakes."""
-    seen = run.order.seen
+    seen = run.guards.order.seen
     if seen.sum() < 100 or run.mistakes / max(run.rounds, 1) < (share := 1.0 - seen.max() / seen.sum()):
         return []
     return [

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from onepass import conversions
 from onepass.certificates import BOUNDS, certify
+from onepass.conversions import CONVERSIONS
 from onepass.experiments.corpus import Corpus, Problem
 from onepass.intake import blocks
 from onepass.loop import head_of, score
@@ -148,9 +148,9 @@ class Exam:
 def _look(trace: Trace, exam: Exam, delta: float, found: Paused, i: int) -> tuple[Ints, Ints]:
     """Enter what stands at pause i; the weights of the two cutoff models."""
     certificates = [certify(trace, "cutoff", delta=delta, bound=bound, loss=exam.loss) for bound in BOUNDS]
-    cutoffs = [conversions.cutoff(trace, certificate.k or 0) for certificate in certificates]
-    losses = exam.losses(trace, conversions.last(trace), conversions.average(trace), *cutoffs)
-    numbers = [*losses, *(c.risk for c in certificates), *(float(c.k or 0) for c in certificates)]
+    cutoffs = [CONVERSIONS["cutoff"].members(trace, certificate.choice.value) for certificate in certificates]
+    losses = exam.losses(trace, *(CONVERSIONS[name].members(trace, None) for name in ("last", "average")), *cutoffs)
+    numbers = [*losses, *(c.risk for c in certificates), *(float(c.choice.value or 0) for c in certificates)]
     names = (
         "last",
         "average",
@@ -168,8 +168,9 @@ def _look(trace: Trace, exam: Exam, delta: float, found: Paused, i: int) -> tupl
 
 def hindsight(trace: Trace, exam: Exam) -> float:
     """The least test loss of any cutoff on the grid: no rule could know it, and no cutoff can beat it."""
-    family = [k for block in conversions.choices(trace, "cutoff", exam.loss) for k in block.value.tolist()]
-    return min(exam.losses(trace, *(conversions.cutoff(trace, k) for k in family)))
+    cutoff = CONVERSIONS["cutoff"]
+    family = [k for block in cutoff.choices(trace, exam.loss) for k in block.value.tolist()]
+    return min(exam.losses(trace, *(cutoff.members(trace, k) for k in family)))
 
 
 def _rows(X: Any) -> Rows:

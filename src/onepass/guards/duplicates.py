@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onepass._jit import jit
-from onepass.fingerprints import BASE1, Words, whole
+from onepass.guards.fingerprints import BASE1, Words, whole
 from onepass.rows import AnyRows, Ints
 
 FEWEST, MOST = 1 << 6, 1 << 12  # places in the table, half of them in use at most: 1.5 kB at first, 98 kB at most

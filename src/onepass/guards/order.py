@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onepass._jit import jit
+from onepass.looks import looks
 from onepass.rows import Floats, Ints
 
 LEVEL = 1e6
@@ -36,8 +37,8 @@ def order_state(classes: int) -> Order:
 
 
 @jit
-def listen(order: Order, y: Ints) -> None:
-    """Hear the labels y (−1, +1 for two classes; 0, 1, … for several); weigh the evidence at the rounds of `looks`."""
+def observe_labels(order: Order, y: Ints) -> None:
+    """Count the labels y (−1, +1 for two classes; 0, 1, … for several); weigh the evidence at the rounds of `looks`."""
     classes = order.seen.size
     t, last, rang = order.place[0], order.place[1], order.place[2]
     log_chain, product = order.evidence[0], order.evidence[1]
@@ -65,28 +66,6 @@ def listen(order: Order, y: Ints) -> None:
                 rang = t
     order.place[0], order.place[1], order.place[2] = t, last, rang
     order.evidence[0], order.evidence[1] = log_chain, product
-
-
-@jit
-def looks(t: int) -> bool:
-    """Whether round t is one at which the stream is looked at: multiples of 2^max(0, ⌊log2 t⌋ − 6).
-
-    Fixed by t alone, never by where a chunk happens to end; some 64 looks between t and 2t.
-    """
-    step = 1
-    while t >> 7 >= step:
-        step *= 2
-    return t % step == 0
-
-
-def next_look(t: int) -> int:
-    """The first round after t at which `looks` is true.
-
-    >>> next_look(5), next_look(127), next_look(1000), next_look(1024)
-    (6, 128, 1008, 1040)
-    """
-    step = 1 << max(0, (t + 1).bit_length() - 7)
-    return -(-(t + 1) // step) * step
 
 
 class LabelTransitions(NamedTuple):
@@ -144,8 +123,8 @@ def _order_words(where: str) -> str:
     )
 
 
-def deaf(order: Order) -> bool:
-    """Whether only one label has been heard, as at the beginning of sorted data: the alarm cannot ring before two."""
+def one_label_only(order: Order) -> bool:
+    """Whether only one label has been met, as at the beginning of sorted data: the alarm cannot ring before two."""
     return bool(np.count_nonzero(order.seen) == 1)
 
 

@@ -1,6 +1,6 @@
 """The repeat alarm: a block of rows that stood in the stream before, so that they were not drawn but fed twice.
 
-Every row has a fingerprint (of its label, its length and a few of its entries: onepass.fingerprints), every 64
+Every row has a fingerprint (of its label, its length and a few of its entries: onepass.guards.fingerprints), every 64
 consecutive rows a hash of theirs. In each 100 rows there are 37 such windows, and the one with the smallest hash is an
 anchor: whoever feeds 100 rows again feeds their anchor again. (Winnowing: Schleimer, Wilkerson and Aiken 2003.) Anchors
 are kept in a table, some 5 in 100 rows; when it has no more room, only hashes that end in one more zero bit are kept:
@@ -14,7 +14,7 @@ sequence has period d, its last d rows hold all the different ones, and the d ne
 are n²/2 pairs: n = 2^40 gives 2^-81, for any distribution, one with a handful of values included. The hashes (64 bits
 and 24 more) add 2^-42 for the 2^46 pairs that a full table and a billion rows make.
 
-What it cannot see: rows with fewer than 32 different fingerprints in 64, repeats that were shuffled (onepass.duplicates
+What it cannot see: rows with fewer than 32 different fingerprints in 64, repeats that were shuffled (`duplicates`
 counts those), or of which single rows were changed.
 """
 
@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onepass._jit import jit
-from onepass.fingerprints import BASE1, BASE2, Words, mixed
+from onepass.guards.fingerprints import BASE1, BASE2, Words, mixed
 
 WINDOW = 64  # rows that make a hash
 STRETCH = 37  # windows in a block of 100 rows
@@ -50,12 +50,12 @@ def no_repeats() -> Repeats:
     return Repeats(np.zeros((RING, 3), np.uint64), np.zeros(9, np.uint64), np.zeros((FEWEST, 2), np.uint64))
 
 
-def recognise(repeats: Repeats, prints: Words) -> Repeats:
+def observe_prints(repeats: Repeats, prints: Words) -> Repeats:
     """The state after rows with these fingerprints, in which they may have been recognised as a repeat."""
     done = 0
     with np.errstate(over="ignore"):  # hashes wrap on purpose; compiled code does not ask
         while not repeats.place[AGAIN]:  # once it has rung there is nothing more to learn
-            done = int(_hear(repeats, prints, done))
+            done = int(_observe(repeats, prints, done))
             if done == len(prints):
                 break
             repeats = _with_room(repeats)
@@ -91,7 +91,7 @@ def repeat_reason(repeats: Repeats) -> str | None:
 
 
 @jit
-def _hear(repeats, prints, start):  # type: ignore[no-untyped-def]
+def _observe(repeats, prints, start):  # type: ignore[no-untyped-def]
     """Hear rows from `start` on; where it stopped: at the end, or when the table wants room."""
     ring, place, table = repeats.ring, repeats.place, repeats.table
     one, last, window = np.uint64(1), np.uint64(RING - 1), np.uint64(WINDOW)

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from onepass.alarms import Order
-from onepass.candidates import Watchlist
+from onepass.candidates import FrozenCandidates
 from onepass.container import NAMES, Array
-from onepass.duplicates import Duplicates
 from onepass.errors import CheckpointError
+from onepass.guards.duplicates import Duplicates
+from onepass.guards.order import Order
+from onepass.guards.repeats import Repeats
 from onepass.io.chunk import Origin
 from onepass.io.sources import Identity
 from onepass.io.stream import Position
 from onepass.labels import Labels
-from onepass.repeats import Repeats
 from onepass.shifting import Lazy
 from onepass.trace import Survivor
 from onepass.trace.columns import Columns, Fold
@@ -42,7 +42,7 @@ _TYPES = (
     Repeats,
     Survivor,
     Tally,
-    Watchlist,
+    FrozenCandidates,
 )
 KNOWN: dict[str, Any] = {kind.__name__: kind for kind in _TYPES}
 DEEP = 32  # levels; a pass has six

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from onepass import duplicates
-from onepass.candidates import MOST, Watchlist
+from onepass.candidates import MOST, FrozenCandidates
 from onepass.errors import CheckpointError
+from onepass.guards import duplicates
+from onepass.guards.repeats import FEWEST, KEPT, Repeats, no_repeats
+from onepass.guards.repeats import MOST as LARGEST
 from onepass.io.chunk import Origin
 from onepass.io.formats import HOME
 from onepass.io.sources import Identity
 from onepass.io.stream import Position
 from onepass.labels import Labels
 from onepass.passes import Pass
-from onepass.repeats import FEWEST, KEPT, Repeats, no_repeats
-from onepass.repeats import MOST as LARGEST
 from onepass.shifting import SINCE as LAZY_SINCE
 from onepass.shifting import Lazy, empty_lazy
 from onepass.trace import Survivor
@@ -45,11 +45,13 @@ def check_state(state: Any, run: Pass) -> None:
     _need(len(weights) >= 1 and weights.shape[1] == outputs and bool(np.isfinite(weights).all()), "weights")
     _need(len(weights) - 1 <= (run.n_features or run.max_features), "weights")
     _same_shapes(state["_state"], fresh["_state"], "the learner's state")
-    _same_shapes(state["_order"], fresh["_order"], "the order alarm")
-    order = state["_order"]
+    guards = state["guards"]
+    _need(isinstance(guards, dict) and set(guards) == set(fresh["guards"]), "the guards")
+    order = guards["order"]
+    _same_shapes(order, fresh["guards"]["order"], "the order alarm")
     _need(0 <= order.place[1] < order.seen.size and order.place[0] >= 0, "the order alarm")
-    _repeats(state["_repeats"])
-    _duplicates(state["_duplicates"])
+    _repeats(guards["repeats"])
+    _duplicates(guards["duplicates"])
     _same_shapes(state["_tally"], empty_tally(BINS), "the tally")
     _watched(state["_watched"], fresh["_watched"], weights.shape)
     first = state["_first"]
@@ -202,10 +204,10 @@ def _duplicates(sketch: Any) -> None:
     _need(int(sketch.table[:, duplicates.COUNT].max()) <= int(sketch.scope[duplicates.ROWS]) < 1 << 62, what)
 
 
-def _watched(watched: Any, fresh: dict[str, Watchlist], shape: tuple[int, ...]) -> None:
+def _watched(watched: Any, fresh: dict[str, FrozenCandidates], shape: tuple[int, ...]) -> None:
     _need(isinstance(watched, dict) and set(watched) == set(fresh), "the candidates")
     for kind, one in watched.items():
-        _need(isinstance(one, Watchlist) and one.what == fresh[kind].what, "the candidates")
+        _need(isinstance(one, FrozenCandidates) and one.what == fresh[kind].what, "the candidates")
         _same_shapes(one.tally, empty_tally(MOST), "the candidates")
         _need(isinstance(one.live, dict), "the candidates")
         for number, weights in one.live.items():

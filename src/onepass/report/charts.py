@@ -36,9 +36,11 @@ def over_rounds(key: str, history: dict[str, list[Any]], watched: dict[str, Any]
         shown.legend(1)
     rows = [
         [f"{t:,}", f"{m:,}", f"{l:.4f}", "withheld" if r is None else round_up(r), "–" if k is None else f"{k:,}"]
-        for t, m, l, r, k in zip(*(history[name] for name in ("rounds", "mistakes", "loss", "risk", "k")), strict=True)
+        for t, m, l, r, k in zip(
+            *(history[name] for name in ("rounds", "mistakes", "loss", "risk", "choice")), strict=True
+        )
     ]
-    columns = ["round", "mistakes", "loss so far", "certified", "chosen k"]
+    columns = ["round", "mistakes", "loss so far", "certified", "chosen"]
     certificate = (
         f"The certificate ({watched['conversion']}, {watched['bound']}, delta = {watched['delta']:g}) holds at every "
         "round at once, so the whole curve may be read. "

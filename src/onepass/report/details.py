@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from onepass.certificates import betting, certified_loss, dekel2008, dekel2008_a
-from onepass.conversions import NAMES, choices
+from onepass.conversions import CONVERSIONS
 from onepass.errors import ConversionError
 from onepass.history import Point
 from onepass.passes import Pass
-from onepass.trace import Trace
-from onepass.trace.grid import floor_index, point
+from onepass.trace import Evidence
+from onepass.trace.grid import point
 
 HEAVIEST = 20  # weights shown
 MOST_CUTOFFS = 64  # points of the curve over k
@@ -41,14 +41,14 @@ def of_pass(run: Pass, points: Sequence[Point]) -> dict[str, Any]:
     }
 
 
-def cutoffs(trace: Trace, delta: float, loss: str | None = None) -> dict[str, list[Any]]:
+def cutoffs(trace: Evidence, delta: float, loss: str | None = None) -> dict[str, list[Any]]:
     """For every cutoff k: the average loss of the rounds it counts, and what each theorem makes of it.
 
     All lines of one column hold together with probability 1 − δ: choosing among them is paid for.
     """
     loss = certified_loss(trace, loss)
     C = 1.0 if loss == "zero_one" else trace.terms.loss_bound or 1.0
-    (block,) = choices(trace, "cutoff", loss)
+    (block,) = CONVERSIONS["cutoff"].choices(trace, loss)
     shown = np.flatnonzero(block.rounds > 0)
     if shown.size > MOST_CUTOFFS:
         places = np.geomspace(1, shown.size, MOST_CUTOFFS).astype(np.int64) - 1
@@ -65,15 +65,13 @@ def cutoffs(trace: Trace, delta: float, loss: str | None = None) -> dict[str, li
     }
 
 
-def survival(trace: Trace) -> dict[str, list[int]]:
+def survival(trace: Evidence) -> dict[str, list[int]]:
     """How many hypotheses lived for 1, 2, 3–4, 5–8, … rounds, and how many rounds were theirs.
 
     From the tally, which compaction keeps; the hypothesis still in use is counted with the rounds it has.
     """
-    runs, rounds = trace.tally.runs.copy(), trace.tally.rounds.copy()
-    if trace.alive:
-        runs[floor_index(trace.alive - 1)] += 1
-        rounds[floor_index(trace.alive - 1)] += trace.alive
+    tally = trace.with_living()
+    runs, rounds = tally.runs, tally.rounds
     busy = np.flatnonzero(runs)
     longest = point(int(busy[-1]) + 1) if busy.size else 1
     ends = [1 << e for e in range((longest - 1).bit_length() + 1)]
@@ -86,17 +84,17 @@ def survival(trace: Trace) -> dict[str, list[int]]:
 
 def conversions(run: Pass) -> list[dict[str, Any]]:
     """Every conversion that this pass can give, certified at δ divided by their number, so that all hold together."""
-    able = [name for name in NAMES if _is_able(run, name)]
+    able = [name for name in CONVERSIONS if _is_able(run, name)]
     return [certified(run, name, run.delta / len(able)) for name in able]
 
 
 def _is_able(run: Pass, conversion: str) -> bool:
     trace = run.trace()
     try:
-        next(choices(trace, conversion, certified_loss(trace, run.loss)))
+        next(CONVERSIONS[conversion].choices(trace, certified_loss(trace, run.loss)))
     except ConversionError:
         return False
-    return not (conversion == "validation" and run.bound == "dekel2008")
+    return not (CONVERSIONS[conversion].betting_only and run.bound == "dekel2008")
 
 
 def certified(run: Pass, conversion: str, delta: float) -> dict[str, Any]:

@@ -104,7 +104,7 @@ _CERTIFICATE = fields(
         "risk": maybe(NUMBER),
         "delta": NUMBER,
         "conversion": TEXT,
-        "k": maybe(WHOLE),
+        "choice": fields({"value": maybe(WHOLE), "words": TEXT}),
         "covers": one_of("model", "members"),
         "loss": one_of("zero_one", "hinge", "given"),
         "loss_bound": NUMBER,
@@ -153,7 +153,7 @@ _PASS = fields(
             | {
                 "watched": fields({"conversion": TEXT, "delta": NUMBER, "bound": TEXT, "loss": TEXT}),
                 "history": columns(
-                    rows=WHOLE, rounds=WHOLE, mistakes=WHOLE, loss=NUMBER, risk=maybe(NUMBER), k=maybe(WHOLE)
+                    rows=WHOLE, rounds=WHOLE, mistakes=WHOLE, loss=NUMBER, risk=maybe(NUMBER), choice=maybe(WHOLE)
                 ),
                 "cutoffs": columns(k=WHOLE, counted=WHOLE, loss=NUMBER, betting=NUMBER, dekel2008=NUMBER),
                 "survival": columns(up_to=WHOLE, hypotheses=WHOLE, rounds=WHOLE),

@@ -113,7 +113,7 @@ def _certified(record: dict[str, Any], certificate: Certificate, details: dict[s
         ["loss", f"{charts.LOSSES.get(certificate.loss, certificate.loss)}, at most {C:.6g}"],
         ["speaks of", _SUBJECTS[certificate.covers]],
         ["theorem", certificate.bound],
-        ["conversion", certificate.conversion + ("" if certificate.k is None else f", {_chosen(certificate)}")],
+        ["conversion", ", ".join(filter(None, (certificate.conversion, str(certificate.choice))))],
         ["average loss in the rounds counted", "–" if math.isnan(L) else f"{L:.6g}"],
         ["rounds counted", f"{certificate.counted:,} of {certificate.rounds:,}"],
         ["rows that equal an earlier one", _share(certificate.repeated)],
@@ -138,16 +138,6 @@ _MEMBERS = (
 
 
 _SUBJECTS = {"model": "this model", "members": "the ensemble's members, on average"}
-
-
-def _chosen(certificate: Certificate) -> str:
-    k = certificate.k or 0
-    return {
-        "cutoff": f"k = {k:,}",
-        "suffix": f"from round {k:,}",
-        "penalised": f"frozen at round {2 ** min(k, 63):,}",
-        "validation": f"frozen at round {2 ** min(k, 63):,}",
-    }.get(certificate.conversion, f"hypothesis {k:,}")
 
 
 def _on_the_way(details: dict[str, Any], watched: dict[str, Any], certified: bool) -> Section:
@@ -188,7 +178,7 @@ def _conversion_table(lines: Sequence[dict[str, Any]], name: str, command: str, 
         found = Certificate.from_dict(line)
         risk = "withheld" if found.withheld else round_up(found.risk) if found.informative else "nothing yet"
         of = f"{'0-1' if found.loss == 'zero_one' else found.loss}, {found.covers}"
-        chosen = "–" if found.k is None else _chosen(found)
+        chosen = str(found.choice) or "–"
         rows.append([*before, found.conversion, risk, of, chosen, f"{found.counted:,}", *after])
         told.append(found)
         if command == "train" and found.conversion == own:

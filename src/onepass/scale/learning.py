@@ -30,10 +30,10 @@ from onepass.rows import Floats, must_be_finite
 from onepass.scale.crews import Cluster, Crew, Handle, Here
 from onepass.scale.inputs import Inputs
 from onepass.scale.merged import Merged, Outcome
-from onepass.scale.summaries import Prefix, Summary, as_trace, count, merge, together, tree
+from onepass.scale.summaries import Prefix, Summary, count, evidence_of, merge, together, tree
 from onepass.scale.tasks import Job, Origin, add, last_of, refuse, run, start, summary_of, vector_of
 from onepass.scale.versions import versions
-from onepass.trace import Counted, Trace
+from onepass.trace import Evidence, SettledCutoff
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class _Run:
     def __init__(self, inputs: Inputs, crew: Crew, chosen: Pass, options: dict[str, Any], watch: Watch | None) -> None:
         self.inputs, self.crew, self.chosen, self.watch = inputs, crew, chosen, watch
         self.names = [str(chunk) for chunk in inputs.chunks]
-        self.settled: list[Counted] = []  # of the waves done, at their cutoffs
+        self.settled: list[SettledCutoff] = []  # of the waves done, at their cutoffs
         self.cutoffs: list[int] = []
         self.before: Summary | None = None  # of the waves done
         self.done = self.bytes = 0
@@ -133,14 +133,14 @@ class _Run:
                 origin = self._origin(handles, back, wave, origin)
             self.crew.drop(handles)
         assert self.before is not None
-        trace, begin = self._best(self.before, self.settled)
+        evidence, begin = self._best(self.before, self.settled)
         weights = add(vectors[begin:])
         if self.chosen.conversion != "longest":
             weights /= float(max(1, together(self.settled[begin:], 1).rounds))
         must_be_finite(weights)
         told = self.crew.again(), self.crew.lost()
         outcome = Outcome(len(self.inputs.chunks), waves, begin + 1, tuple(self.cutoffs), *told)
-        return Merged(trace, weights, self.chosen, self.job, self.before, outcome)
+        return Merged(evidence, weights, self.chosen, self.job, self.before, outcome)
 
     # --- before the first row -----------------------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class _Run:
         """The cutoff of the next wave, from the one before it; None: to be chosen from the wave itself."""
         if self.chosen.conversion != "cutoff":
             return 0
-        return None if summary is None else self._certify(as_trace(summary)).k
+        return None if summary is None else self._certify(evidence_of(summary)).choice.value
 
     def _wave(self, chunks: Any, origin: Origin | None, wave: int, k: int | None) -> list[Handle]:
         rule = "longest" if self.chosen.conversion == "longest" else "log" if k is None else k
@@ -200,7 +200,7 @@ class _Run:
         self.crew.drop(small)
         whole = self._noted(prefix.whole())
         if k is None:
-            k = self._certify(as_trace(whole)).k or 0
+            k = self._certify(evidence_of(whole)).choice.value or 0
         self.settled.append(count(whole, k, wave == 0))
         self.cutoffs.append(k)
         self.before = whole if self.before is None else merge(self.before, whole)
@@ -267,21 +267,21 @@ class _Run:
             assumed = (*assumed, "bad lines were left out, which is no fault of their labels")
         return summary._replace(void=void, assumed=tuple(dict.fromkeys(assumed)))
 
-    def _best(self, summary: Summary, settled: list[Counted]) -> tuple[Trace, int]:
-        """The trace of all rounds, and the wave from which a cutoff counts: that with the smallest bound."""
-        trace = as_trace(summary)
+    def _best(self, summary: Summary, settled: list[SettledCutoff]) -> tuple[Evidence, int]:
+        """The evidence of all rounds, and the wave from which a cutoff counts: that with the smallest bound."""
+        evidence = evidence_of(summary)
         if len(self.inputs.chunks) > 1:
-            trace = replace(trace, pocket=summary.longest)
+            evidence = replace(evidence, pocket=summary.longest)
         if self.chosen.conversion != "cutoff":
-            return trace, 0
-        starts = [replace(trace, counted=together(settled[wave:], self.waves)) for wave in range(len(settled))]
+            return evidence, 0
+        starts = [replace(evidence, settled=together(settled[wave:], self.waves)) for wave in range(len(settled))]
         risks = [self._certify(replace(one, void=())).risk for one in starts]
         best = int(np.argmin(risks))
         return starts[best], best
 
-    def _certify(self, trace: Trace) -> Certificate:
+    def _certify(self, evidence: Evidence) -> Certificate:
         told = self.chosen
-        return certify(trace, told.conversion, delta=told.delta, bound=told.bound, loss=told.loss)
+        return certify(evidence, told.conversion, delta=told.delta, bound=told.bound, loss=told.loss)
 
     def _so_far(self, prefix: Summary | None, k: int | None) -> Certificate | None:
         """The certificate of all rounds up to the prefix's end."""
@@ -289,7 +289,7 @@ class _Run:
             return None if self.before is None else self._certify(self._best(self.before, self.settled)[0])
         prefix = self._noted(prefix)
         if self.before is None:
-            k = self._certify(as_trace(prefix)).k or 0
+            k = self._certify(evidence_of(prefix)).choice.value or 0
             return self._certify(self._best(prefix, [count(prefix, k, True)])[0])
         assert k is not None
         return self._certify(self._best(merge(self.before, prefix), [*self.settled, count(prefix, k, False)])[0])

@@ -11,7 +11,7 @@ from onepass.models import LinearModel
 from onepass.passes import Pass
 from onepass.rows import Floats
 from onepass.scale.summaries import Summary
-from onepass.trace import Trace
+from onepass.trace import Evidence
 
 if TYPE_CHECKING:
     from onepass.scale.tasks import Job
@@ -35,12 +35,12 @@ class Merged:
     notes: tuple[str, ...] = ()
 
     def __init__(
-        self, trace: Trace, weights: Floats, chosen: Pass, job: Job, summary: Summary, outcome: Outcome
+        self, evidence: Evidence, weights: Floats, chosen: Pass, job: Job, summary: Summary, outcome: Outcome
     ) -> None:
         self.learner, self.conversion, self.outcome = chosen.learner, chosen.conversion, outcome
         self.rows, self.rounds, self.skipped = summary.rows, summary.rounds, summary.skipped
         self.columns = summary.columns
-        self._trace, self._weights = trace, weights
+        self._evidence, self._weights = evidence, weights
         self._asked = {"delta": chosen.delta, "bound": chosen.bound, "loss": chosen.loss}
         self._options = {
             name: getattr(chosen, name) for name in ("radius", "horizon", "fit_intercept", "cutoffs", "seed")
@@ -56,7 +56,7 @@ class Merged:
     @property
     def mistakes(self) -> int:
         """Mistakes made on the way, in all chunks."""
-        return self._trace.mistakes
+        return self._evidence.mistakes
 
     def certificate(
         self,
@@ -73,7 +73,7 @@ class Merged:
         given = {"delta": delta, "bound": bound, "loss": loss}
         asked = self._asked | {name: value for name, value in given.items() if value is not None}
         self._must_be_own(conversion)
-        return certify(self._trace, self.conversion, **asked)  # type: ignore[arg-type]
+        return certify(self._evidence, self.conversion, **asked)  # type: ignore[arg-type]
 
     def model(
         self,
@@ -95,9 +95,10 @@ class Merged:
         else:
             given = None
         certificate = self.certificate(choice, delta=delta, bound=bound, loss=loss)
-        if given is not None and (given.rounds, given.k) != (certificate.rounds, certificate.k):
+        if given is not None and (given.rounds, given.choice) != (certificate.rounds, certificate.choice):
             raise ConversionError("this certificate is not from this run: ask the run itself for one")
-        return LinearModel(self._weights, self.classes, self._trace.terms.bias, self._radius, self._about(certificate))
+        bias = self._evidence.terms.bias
+        return LinearModel(self._weights, self.classes, bias, self._radius, self._about(certificate))
 
     def _must_be_own(self, conversion: str | None) -> None:
         from onepass.scale.tasks import refuse
@@ -110,7 +111,7 @@ class Merged:
             )
 
     def _about(self, certificate: Certificate) -> dict[str, Any]:
-        told = {"rows": self.rows, "rounds": self.rounds, "updates": self._trace.updates, "mistakes": self.mistakes}
+        told = {"rows": self.rows, "rounds": self.rounds, "updates": self._evidence.updates, "mistakes": self.mistakes}
         scale = {"chunks": self.outcome.chunks, "waves": self.outcome.waves}
         return {
             "learner": repr(self.learner),
@@ -120,9 +121,9 @@ class Merged:
             "certificate": certificate.as_dict(),
         }
 
-    def trace(self) -> Trace:
-        """The merged tally of all chunks. The hypotheses themselves stayed on the workers."""
-        return self._trace
+    def trace(self) -> Evidence:
+        """The merged evidence of all chunks. The hypotheses themselves stayed on the workers."""
+        return self._evidence
 
     def feed(self, X: Any, y: Any) -> None:
         """Refused: a merged model has no state to learn on from."""

@@ -12,11 +12,12 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from onepass.alarms import LabelTransitions, Order, joint_order_reason, label_transitions
-from onepass.duplicates import Duplicates, merged
+from onepass.conversions.choices import price
 from onepass.errors import ScaleError
+from onepass.guards.duplicates import Duplicates, merged
+from onepass.guards.order import LabelTransitions, joint_order_reason, label_transitions, order_state
 from onepass.rows import Array
-from onepass.trace import Counted, Survivor, Terms, Trace
+from onepass.trace import Evidence, SettledCutoff, Survivor, Terms, Trace
 from onepass.trace.grid import floor_index
 from onepass.trace.tally import BETS, Tally, charge, empty_tally
 
@@ -55,15 +56,11 @@ class Summary(NamedTuple):
         return told.hexdigest()
 
 
-def summarise(trace: Trace, chunk: int, order: Order, **told: object) -> Summary:
+def summarise(trace: Trace, chunk: int, **told: object) -> Summary:
     """What a chunk's trace says of its rounds, in a few kilobytes, and of its rows."""
-    tally = Tally._make(part.copy() for part in trace.tally)
-    if trace.alive:
-        group = floor_index(trace.alive - 1)
-        tally.runs[group] += 1
-        tally.rounds[group] += trace.alive
+    tally = trace.with_living()
     size = int(np.flatnonzero(tally.runs)[-1]) + 1 if tally.runs.any() else 1
-    tally = Tally._make(part[:size] for part in tally)
+    tally = Tally._make(part[:size].copy() for part in tally)
     logs = tally.logs + np.log(tally.product) if trace.terms.loss_bound is not None else np.zeros((1, BETS.size))
     return Summary(
         first_chunk=chunk,
@@ -72,11 +69,11 @@ def summarise(trace: Trace, chunk: int, order: Order, **told: object) -> Summary
         rounds=trace.rounds,
         updates=trace.updates,
         width=len(trace.last) - 1,
-        bits=trace.bits,
+        bits=trace.fineness,
         tally=tally._replace(logs=logs, product=np.ones((1, BETS.size))),
         opening=trace.first,
         longest=trace.longest._replace(part=chunk),
-        labels=label_transitions(order),
+        labels=trace.transitions or label_transitions(order_state(trace.terms.classes)),
         void=trace.void,
         assumed=trace.assumed,
         duplicates=trace.duplicates,
@@ -202,24 +199,21 @@ class Prefix:
         return total
 
 
-def as_trace(summary: Summary, counted: Counted | None = None) -> Trace:
-    """The trace that certificates are made from: no vectors, no log."""
+def evidence_of(summary: Summary) -> Evidence:
+    """What certificates are made from."""
     only = summary.first_chunk == summary.last_chunk == 0
-    return Trace(
+    return Evidence(
         terms=summary.terms,
         rounds=summary.rounds,
         updates=summary.updates,
-        last=np.zeros((1 + summary.width, summary.terms.outputs)),
         alive=0,
         tally=summary.tally,
         first=summary.opening,
-        log=None,
-        columns=None,
         void=summary.void,
         assumed=summary.assumed,
         pocket=summary.longest._replace(part=None) if only else summary.longest,
+        merged=True,
         fineness=summary.bits,
-        counted=counted,
         duplicates=summary.duplicates,
     )
 
@@ -231,7 +225,7 @@ def rounds_counted(summary: Summary, k: int, opening: bool) -> int:
     return lived + int(opening and k > 0)
 
 
-def count(summary: Summary, k: int, opening: bool) -> Counted:
+def count(summary: Summary, k: int, opening: bool) -> SettledCutoff:
     """The rounds that the cutoff k counts, and their losses. Only the first wave's k was chosen from that wave."""
     part = floor_index(k)
     line = empty_tally(1)
@@ -243,17 +237,16 @@ def count(summary: Summary, k: int, opening: bool) -> Counted:
         charge(line, 0, summary.opening.margin, summary.terms.loss_bound or 0.0)
         line.logs[0] += np.log(line.product[0])
         line.product[0] = 1.0
-    index = floor_index(k)
-    price = 1.0 / ((index + 1.0) * (index + 2.0)) if opening else 1.0
-    return Counted(k, rounds_counted(summary, k, opening), line, price)
+    share = price(part) if opening else 1.0
+    return SettledCutoff(k, rounds_counted(summary, k, opening), line, share)
 
 
-def together(parts: Sequence[Counted], choices: int) -> Counted:
+def together(parts: Sequence[SettledCutoff], choices: int) -> SettledCutoff:
     """Rounds of several waves, from one that was chosen among so many. The first part tells what its own k costs."""
     line = parts[0].tally
     for part in parts[1:]:
         line = added(line, part.tally)
-    return Counted(parts[0].k, sum(part.rounds for part in parts), line, parts[0].price / choices)
+    return SettledCutoff(parts[0].k, sum(part.rounds for part in parts), line, parts[0].price / choices)
 
 
 def tree(items: Sequence[T], add: Callable[[list[T]], T]) -> T:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onepass.conversions import longest
+from onepass.conversions import CONVERSIONS
 from onepass.errors import ConversionError, DataError, LimitError, OnepassError, ScaleError
 from onepass.feeding import AUTO_ROWS
 from onepass.intake import accept
@@ -19,7 +19,7 @@ from onepass.rows import Dense, Floats, Ints
 from onepass.scale.chunks import Chunk, Told
 from onepass.scale.summaries import Summary, summarise
 from onepass.scale.versions import must_match
-from onepass.trace import Trace, weigh
+from onepass.trace import Trace
 
 TOPIC = "onepass"
 
@@ -104,7 +104,6 @@ def run(job: Job, chunk: Chunk, data: Any, origin: Origin | None, rule: str | in
     summary = summarise(
         trace,
         chunk.number,
-        one.order,
         rows=one.rows,
         dense=dense,
         columns=told.columns,
@@ -112,7 +111,7 @@ def run(job: Job, chunk: Chunk, data: Any, origin: Origin | None, rule: str | in
     )
     if rule == "log":
         return Ran(summary, trace, None, trace.last)
-    vector = weigh(trace, longest(trace)) if rule == "longest" else _outlived(trace, int(rule), chunk)
+    vector = _weigh_longest(trace) if rule == "longest" else _outlived(trace, int(rule), chunk)
     return Ran(summary, None, vector, trace.last)
 
 
@@ -162,7 +161,11 @@ def _outlived(trace: Trace, k: int, chunk: Chunk) -> Floats:
             f"{chunk}: its columns were coarsened to stay within max_trace_memory and have no cutoff {k}; raise it"
         )
     q: Ints = np.maximum(trace.survival - k, 0)
-    return weigh(trace, q)
+    return trace.hypotheses.weigh(q)
+
+
+def _weigh_longest(trace: Trace) -> Floats:
+    return trace.hypotheses.weigh(CONVERSIONS["longest"].members(trace, None))
 
 
 def _checked(chunk: Chunk, data: Any, told: Told) -> Any:
@@ -202,14 +205,9 @@ def _announce(job: Job, chunk: Chunk) -> None:
 
 def refuse(conversion: str, cutoffs: str, options: dict[str, Any]) -> None:
     """Say why, if this cannot be had from several machines."""
-    reasons = {
-        "last": "each chunk has a last hypothesis of its own, and none has seen all rows",
-        "suffix": "it needs the update rows of all chunks in one place, and they stay on the workers",
-        "penalised": "candidates frozen in one chunk are not watched on the rows of the others",
-        "validation": "candidates of one chunk are not judged on the rows kept out of the others",
-    }
-    if conversion in reasons:
-        raise ConversionError(f"{conversion}: {reasons[conversion]}. Choose cutoff, average or longest")
+    reason = CONVERSIONS[conversion].unmergeable
+    if reason is not None:
+        raise ConversionError(f"{conversion}: {reason}. Choose cutoff, average or longest")
     if cutoffs == "all":
         raise ConversionError("cutoffs='all' needs the update rows of all chunks in one place: choose cutoffs='grid'")
     if options.get("stop_at") is not None:

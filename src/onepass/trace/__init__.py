@@ -1,5 +1,21 @@
-"""What a pass leaves behind: the log of its updates, or the columns it became, and the tally of its losses."""
+"""What a pass leaves behind: evidence (the tally of its losses) and hypotheses (the log of its updates, or the columns
+it became)."""
 
-from onepass.trace.trace import Candidates, Counted, Survivor, Terms, Trace, combine, merge, weigh
+from onepass.trace.evidence import CandidateLosses, Evidence, SettledCutoff, Survivor, Terms, Updates
+from onepass.trace.hypotheses import CompactedMembers, Hypotheses
+from onepass.trace.merging import merge
+from onepass.trace.trace import Trace, combine
 
-__all__ = ["Candidates", "Counted", "Survivor", "Terms", "Trace", "combine", "merge", "weigh"]
+__all__ = [
+    "CandidateLosses",
+    "CompactedMembers",
+    "Evidence",
+    "Hypotheses",
+    "SettledCutoff",
+    "Survivor",
+    "Terms",
+    "Trace",
+    "Updates",
+    "combine",
+    "merge",
+]

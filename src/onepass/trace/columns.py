@@ -23,7 +23,8 @@ import numpy as np
 from onepass._jit import jit
 from onepass.errors import LimitError
 from onepass.rows import Floats, Ints
-from onepass.trace.grid import coarse, floor_index, points
+from onepass.trace.evidence import Survivor
+from onepass.trace.grid import coarse, floor_index, points, upper_share
 from onepass.trace.log import SHIFTS, Log
 
 SETTLE = 2.0**-10
@@ -78,7 +79,7 @@ def _fold(fold: Fold, log: Log, classes: int, bias: float, limit: int, first: in
         if (features + 1) * classes * fold.A.size > limit:
             return i
         column = fold.lower[low]
-        part = (survival - fold.kappa[column]) / (fold.kappa[column + 1] - fold.kappa[column])
+        part = upper_share(survival, fold.kappa[column], fold.kappa[column + 1])
         scale = fold.state[SCALE]
         fold.A[column] += (1.0 - part) * scale
         fold.A[column + 1] += part * scale
@@ -179,7 +180,7 @@ class Columns:
         share = np.zeros((old, kept.size))
         for c, k in enumerate(fold.kappa):
             column = min(int(np.searchsorted(kappa, k, side="right")) - 1, kept.size - 2)
-            part = (k - kappa[column]) / (kappa[column + 1] - kappa[column])
+            part = upper_share(float(k), kappa[column], kappa[column + 1])
             share[c, column], share[c, column + 1] = 1.0 - part, part
         if bits == self.bits and kept.size <= fold.M.shape[1]:
             M = fold.M  # only more columns at the end, for which there is room
@@ -202,6 +203,13 @@ class Columns:
     def copy(self) -> Columns:
         return replace(self, fold=Fold._make(part.copy() for part in self.fold))
 
+    def longest(self, updates: int, alive: int) -> Survivor:
+        """The hypothesis that was in use longest, of those folded and the living one; of several, the first."""
+        record = self.fold.record
+        if alive > record[SURVIVAL]:
+            return Survivor(updates, alive, None)
+        return Survivor(int(record[NUMBER]), int(record[SURVIVAL]), float(self.fold.state[MARGIN]))
+
     def with_alive(self, survival: int, weights: Floats) -> Columns:
         """A settled copy in which the hypothesis still in use has entered its columns."""
         columns = self.copy()._wider(len(weights) - 1)
@@ -211,7 +219,7 @@ class Columns:
         if survival == 0:
             return columns
         column = int(fold.lower[floor_index(survival)])
-        part = (survival - fold.kappa[column]) / (fold.kappa[column + 1] - fold.kappa[column])
+        part = upper_share(survival, fold.kappa[column], fold.kappa[column + 1])
         for c, share in ((column, 1.0 - part), (column + 1, part)):
             fold.M[:, c] += share * weights.reshape(-1)
             fold.mass[c] += share

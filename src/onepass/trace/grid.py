@@ -26,6 +26,16 @@ def floor_index(s: int) -> int:
     return 4 * (e - 1) + ((s >> (e - 2)) & 3)
 
 
+@jit
+def upper_share(s: float, lower: float, upper: float) -> float:
+    """λ: the part of survival s that its upper neighbour on the grid takes; the lower one takes 1 − λ.
+
+    >>> upper_share(11, 10, 12)
+    0.5
+    """
+    return (s - lower) / (upper - lower)
+
+
 def point(i: int) -> int:
     """The i-th grid point.
 

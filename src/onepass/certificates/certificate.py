@@ -1,0 +1,111 @@
+"""A certificate: a bound on the risk, what it speaks of, and what it assumes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from onepass.conversions import Choice
+
+NOTABLE = 0.01  # share of rows that equal an earlier one from which on a certificate tells of them
+_WORDS = {"zero_one": "0-1 risk", "hinge": "hinge risk (and so the 0-1 risk)", "given": "risk"}
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A bound on the risk, what it speaks of, and what it assumes. `str()` is one sentence.
+
+    `covers` is "model" (the risk of the model itself) or "members" (the average risk of the ensemble's members);
+    `withheld` is None, or the reason why there is no certificate (then `risk` is NaN). `conversion` and `choice` say
+    which model that is: the choice was made for this δ, bound and loss, and `Pass.model(certificate)` deploys it.
+    """
+
+    risk: float
+    delta: float
+    conversion: str
+    choice: Choice  # which of the conversion's rules it speaks of: a cutoff, a start, a frozen candidate, …
+    covers: str
+    loss: str
+    loss_bound: float
+    bound: str
+    empirical: float  # L̄: the average loss in the rounds counted
+    counted: int  # n: the rounds counted
+    rounds: int
+    assumptions: tuple[str, ...]
+    compacted: bool = False
+    withheld: str | None = None
+    deployed: bool = True  # whether it speaks of the model that the pass gives unasked, or of one that goes with it
+    repeated: float | None = None  # the share of the rows that equal an earlier one; None: not counted
+
+    @property
+    def informative(self) -> bool:
+        """Whether it says more than the loss's own bound does."""
+        return self.withheld is None and self.risk < self.loss_bound
+
+    @property
+    def noticed(self) -> str | None:
+        """What the user should judge: no certificate is void for it, and it may be all that is wrong."""
+        if self.repeated is None or self.repeated < NOTABLE:
+            return None
+        return (
+            f"about {100 * self.repeated:.3g} % of the rows equal an earlier one, label included. Draws from few "
+            "values do that; copies, in whatever order, are no independent draws, and with them nothing is certified"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON: NaN becomes None."""
+        plain = asdict(self)
+        del plain["deployed"]  # written down, a certificate stands beside its own model
+        plain["assumptions"] = list(self.assumptions)
+        return {key: None if isinstance(v, float) and math.isnan(v) else v for key, v in plain.items()}
+
+    def __eq__(self, other: object) -> bool:
+        """Of plain values: so a withheld certificate equals itself, although its risk is NaN."""
+        return isinstance(other, Certificate) and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.conversion, self.choice, self.delta, self.rounds))
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Certificate:
+        """What `as_dict` made, perhaps with more beside it, made a certificate again."""
+        known = {field.name: plain[field.name] for field in fields(cls) if field.name in plain}
+        lost = {name: math.nan for name in ("risk", "empirical") if known[name] is None}
+        choice = Choice(**known["choice"])
+        return cls(**{**known, **lost, "choice": choice, "assumptions": tuple(known["assumptions"])})
+
+    def __str__(self) -> str:
+        if self.withheld is not None:
+            return f"No certificate: {self.withheld}"
+        confidence = f"{100 * (1 - self.delta):.6g} %"
+        named = f"{self.conversion} {self.choice}".rstrip()
+        rule = f"{named}, {self.bound}, {self.counted:,} of {self.rounds:,} rounds counted"
+        if not self.informative:
+            return (
+                f"Not yet informative: with probability {confidence} the {_WORDS[self.loss]} is at most its own bound "
+                f"{self.loss_bound:.4g} ({rule})."
+            )
+        model = "this model" if self.deployed else "the model that `model(certificate)` gives"
+        subject = {"model": model, "members": "the ensemble's members, on average,"}[self.covers]
+        at_most = f"is at most {round_up(self.risk)} ({rule})."
+        says = f"With probability {confidence} the {_WORDS[self.loss]} of {subject} {at_most}"
+        if self.covers == "members":
+            says += (
+                " The members are gone after compaction, and nothing follows for their averaged vector (the conversion "
+                "`penalised` certifies that; on several machines, the hinge loss of the learner `margin` does)."
+                if self.compacted
+                else " Their weighted vote errs at most twice as often; nothing follows for the averaged vector "
+                "(the conversion `penalised` certifies that)."
+            )
+        noticed = f" Noticed: {self.noticed}." if self.noticed else ""
+        return f"{says} Assumed: {'; '.join(self.assumptions)}.{noticed}"
+
+
+def round_up(risk: float, digits: int = 4) -> str:
+    """A bound for reading: rounded up, never down.
+
+    >>> round_up(0.05312)
+    '0.0532'
+    """
+    return f"{math.ceil(risk * 10**digits - 1e-9 * risk) / 10**digits:.{digits}f}"

@@ -1,0 +1,151 @@
+"""`certify` picks the best rule of a conversion's family, pays for the picking, and says what it covers."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from onepass.certificates.betting import betting, excess
+from onepass.certificates.certificate import Certificate
+from onepass.certificates.dekel2008 import dekel2008, dekel2008_a
+from onepass.conversions import Choices, Conversion, conversion_named
+from onepass.errors import ConversionError
+from onepass.guards.duplicates import share
+from onepass.trace import Evidence
+
+BOUNDS = ("betting", "dekel2008")
+LOSSES = ("zero_one", "hinge")
+
+
+def certify(
+    evidence: Evidence,
+    conversion: str = "cutoff",
+    *,
+    delta: float = 0.05,
+    bound: str = "betting",
+    loss: str | None = None,
+) -> Certificate:
+    """The certificate of a conversion, with its choice: the smallest bound; of several, the least value.
+
+    It needs no hypotheses: evidence is enough, and a Trace is evidence.
+
+    `loss` is "hinge", "zero_one", or None: hinge where it is bounded (MarginPerceptron with a radius), 0-1 elsewhere.
+    """
+    check(conversion, delta, bound)
+    rule = conversion_named(conversion)
+    loss = certified_loss(evidence, loss)
+    C = 1.0 if loss == "zero_one" else evidence.terms.loss_bound
+    assert C is not None
+    withheld = "; ".join(evidence.void) or None
+    if evidence.rounds == 0:
+        withheld = "no row has been learned yet"
+    elif bound == "dekel2008" and rule.betting_only:
+        raise ConversionError(f"{conversion} is certified by betting only: set bound='betting'")
+    elif bound == "dekel2008" and evidence.terms.horizon is not None and evidence.rounds > evidence.terms.horizon:
+        withheld = (
+            f"{evidence.rounds:,} rounds are more than the declared horizon {evidence.terms.horizon:,}, which "
+            "dekel2008's bound needs; declare a larger one before the first row, or use bound='betting'"
+        )
+    if evidence.rounds:
+        pick = (_best_betting if bound == "betting" else _best_dekel2008)(evidence, rule, loss, delta)
+    else:
+        pick = _Pick(1.0, 0, 0.0, 0)
+    return Certificate(
+        risk=math.nan if withheld else C * pick.mu,
+        delta=delta,
+        conversion=conversion,
+        choice=rule.describe(pick.value),
+        covers="members" if rule.ensemble and loss == "zero_one" else "model",
+        loss=loss,
+        loss_bound=C,
+        bound=bound,
+        empirical=C * pick.losses / pick.rounds if pick.rounds else math.nan,
+        counted=pick.rounds,
+        rounds=evidence.rounds,
+        assumptions=_assumptions(evidence),
+        compacted=evidence.compacted,
+        withheld=withheld,
+        repeated=None if evidence.duplicates is None else share(evidence.duplicates),
+    )
+
+
+def check(conversion: str, delta: float, bound: str) -> None:
+    """Raise ValueError, with the argument's name, for values that no certificate has."""
+    conversion_named(conversion)
+    if bound not in BOUNDS:
+        raise ValueError(f"bound: one of {', '.join(BOUNDS)} expected, got {bound!r}")
+    if not 0.0 < delta < 1.0:
+        raise ValueError(f"delta: a number between 0 and 1 expected, got {delta!r}")
+
+
+def certified_loss(evidence: Evidence, loss: str | None) -> str:
+    """The loss to certify, or a refusal where it has no bound."""
+    bounded = evidence.terms.loss_bound is not None
+    if loss is None:
+        return "hinge" if bounded else "zero_one"
+    if loss not in LOSSES:
+        raise ValueError(f"loss: one of {', '.join(LOSSES)} expected, got {loss!r}")
+    if loss == "hinge" and not bounded:
+        raise ConversionError(
+            "loss='hinge' needs a bounded hinge loss: use MarginPerceptron and declare radius "
+            "(and, for several classes, classes) before the first row; or certify loss='zero_one'"
+        )
+    return loss
+
+
+class _Pick(NamedTuple):
+    """One line of a family and the bound it has."""
+
+    mu: float
+    value: int
+    losses: float
+    rounds: int
+
+
+def _best_betting(evidence: Evidence, conversion: Conversion, loss: str, delta: float) -> _Pick:
+    """The choice with the smallest bound. All are tested at the best μ so far; only one that beats it is bisected."""
+    best = None
+    for block in conversion.choices(evidence, loss):
+        level = delta * block.price
+        if best is None or best.mu >= 1.0:  # nothing to say yet: the smallest value stands for all
+            best = _pick(block, int(np.argmin(block.value)), 1.0)
+        left = np.flatnonzero(block.rounds > 0)
+        while left.size:
+            above = excess(best.mu, block.rounds[left], block.bets[left], level[left])
+            left, above = left[above >= 0.0], above[above >= 0.0]
+            if not left.size:
+                break
+            i = int(left[np.argmax(above)])
+            found = betting(int(block.rounds[i]), block.bets[i], float(level[i]))
+            if found < best.mu or (found == best.mu and block.value[i] < best.value):
+                best = _pick(block, i, found)
+            left = left[left != i]
+    assert best is not None
+    return best
+
+
+def _best_dekel2008(evidence: Evidence, conversion: Conversion, loss: str, delta: float) -> _Pick:
+    """The choice with the smallest bound; the whole family costs ln(m²/δ) in place of ln(m/δ)."""
+    a = dekel2008_a(evidence.rounds, evidence.terms.horizon, delta, family=conversion.family)
+    best = None
+    for block in conversion.choices(evidence, loss):
+        bounds = dekel2008(block.rounds, block.losses, a)
+        i = int(np.lexsort((block.value, bounds))[0])
+        pick = _pick(block, i, float(bounds[i]))
+        if best is None or (pick.mu, pick.value) < (best.mu, best.value):
+            best = pick
+    assert best is not None
+    return best
+
+
+def _pick(block: Choices, i: int, mu: float) -> _Pick:
+    return _Pick(mu, int(block.value[i]), float(block.losses[i]), int(block.rounds[i]))
+
+
+def _assumptions(evidence: Evidence) -> tuple[str, ...]:
+    said = ["examples are independent draws from one distribution, in the order fed", "each was fed once"]
+    if evidence.terms.loss_bound is not None:
+        said.append("rows outside the declared radius are scaled onto it, in prediction too")
+    return (*said, *evidence.assumed)

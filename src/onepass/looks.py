@@ -1,0 +1,27 @@
+"""The rounds at which a stream is looked at: fixed by their number, never by where a chunk happens to end."""
+
+from __future__ import annotations
+
+from onepass._jit import jit
+
+
+@jit
+def looks(t: int) -> bool:
+    """Whether round t is one at which the stream is looked at: multiples of 2^max(0, ⌊log2 t⌋ − 6).
+
+    Fixed by t alone, never by where a chunk happens to end; some 64 looks between t and 2t.
+    """
+    step = 1
+    while t >> 7 >= step:
+        step *= 2
+    return t % step == 0
+
+
+def next_look(t: int) -> int:
+    """The first round after t at which `looks` is true.
+
+    >>> next_look(5), next_look(127), next_look(1000), next_look(1024)
+    (6, 128, 1008, 1040)
+    """
+    step = 1 << max(0, (t + 1).bit_length() - 7)
+    return -(-(t + 1) // step) * step

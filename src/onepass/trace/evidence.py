@@ -1,0 +1,145 @@
+"""Evidence: all that a certificate needs of a pass. It holds no weights, and it merges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onepass.errors import ConversionError
+from onepass.guards.duplicates import Duplicates
+from onepass.guards.order import LabelTransitions
+from onepass.learners import Learner, Setting
+from onepass.rows import Floats, Ints
+from onepass.trace.grid import floor_index
+from onepass.trace.tally import Tally
+
+
+class Terms(NamedTuple):
+    """What was agreed before the first row."""
+
+    learner: Learner
+    setting: Setting
+    classes: int = 2
+    bias: float = 1.0  # the constant feature: 1 with an intercept, 0 without
+    loss_bound: float | None = None  # C of the hinge loss, where it has one
+    horizon: int | None = None
+    cutoffs: str = "grid"
+    labels: tuple[Any, ...] = ()  # as they are coded: of two, the first is −1
+
+    @property
+    def outputs(self) -> int:
+        """Columns of the weights."""
+        return 1 if self.classes == 2 else self.classes
+
+
+class Survivor(NamedTuple):
+    """One hypothesis: its number, the rounds it was in use, and the margin that ended it (None while it lives)."""
+
+    number: int
+    survival: int
+    margin: float | None
+    part: int | None = None  # of merged evidence, the run that it comes from
+
+
+class Updates(NamedTuple):
+    """When each finished hypothesis ended, and by what margin; known while the log is kept."""
+
+    round: Ints
+    margin: Floats
+
+
+class SettledCutoff(NamedTuple):
+    """Rounds counted by one rule that was settled wave by wave: each wave's cutoff is fixed by the waves before it.
+
+    Where the first wave's k was chosen from itself, or the wave to begin with among several, that has its price.
+    """
+
+    k: int  # of the first wave counted
+    rounds: int
+    tally: Tally  # one line
+    price: float  # the share of δ
+
+
+class CandidateLosses(NamedTuple):
+    """What hypotheses frozen at rounds fixed beforehand have lost on rows that came later."""
+
+    number: Ints  # candidate i was frozen at round 2^i
+    tally: Tally  # line i is candidate i's
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evidence:
+    """The losses of one pass, or of several that follow each other, in the form that certificates need."""
+
+    terms: Terms
+    rounds: int
+    updates: int  # hypotheses that have ended
+    alive: int  # rounds that the living hypothesis has been in use
+    tally: Tally  # of the finished hypotheses, on the bins of the cutoff grid
+    first: Survivor
+    ended: Updates | None = None  # every finished hypothesis by itself, while the log is kept
+    pocket: Survivor | None = None  # the longest survivor, where it is not to be found in `ended`
+    candidates: dict[str, CandidateLosses] = field(default_factory=dict)  # by conversion
+    void: tuple[str, ...] = ()  # reasons why no certificate may be given
+    assumed: tuple[str, ...] = ()  # what certificates must say beyond their own assumptions
+    merged: bool = False  # whether several runs left this
+    fineness: int = 3  # significant bits of the cutoffs that may be chosen
+    settled: SettledCutoff | None = None  # the rounds that a cutoff counts, where it was chosen wave by wave
+    transitions: LabelTransitions | None = None  # of the labels in the order fed, where the order alarm was on
+    streams: tuple[int, ...] = ()  # a hash of the rows fed, for each part merged, where the repeat alarm was on
+    duplicates: Duplicates | None = None  # how often rows came, where that was counted
+
+    @property
+    def compacted(self) -> bool:
+        """Whether the hypotheses are known only by the grid."""
+        return self.ended is None
+
+    @property
+    def mistakes(self) -> int:
+        """Mistakes made on the way."""
+        return int(self.tally.mistakes.sum())
+
+    @cached_property
+    def run_lengths(self) -> Ints:
+        """Rounds that each hypothesis was in use, the living one last."""
+        ended = self.need_updates("the survival of every hypothesis")
+        return np.diff(np.concatenate([[0], ended.round, [self.rounds]])).astype(np.int64)
+
+    @cached_property
+    def longest(self) -> Survivor:
+        """The hypothesis that was in use longest; of several, the first."""
+        if self.pocket is not None:
+            return self.pocket
+        ended = self.need_updates("longest")
+        number = int(np.argmax(self.run_lengths))
+        margin = float(ended.margin[number]) if number < self.updates else None
+        return Survivor(number, int(self.run_lengths[number]), margin)
+
+    def with_living(self) -> Tally:
+        """The tally with the hypothesis still in use entered: it has made no loss."""
+        runs, rounds = self.tally.runs.copy(), self.tally.rounds.copy()
+        if self.alive:
+            group = floor_index(self.alive - 1)
+            runs[group] += 1
+            rounds[group] += self.alive
+        return self.tally._replace(runs=runs, rounds=rounds)
+
+    def need_updates(self, what: str) -> Updates:
+        """Every finished hypothesis by itself, or a refusal that says how to keep them."""
+        learner = self.terms.learner
+        if not learner.keeps_rows:
+            raise ConversionError(
+                f"{what} needs update rows, and the hypotheses of {type(learner).__name__} are no sums of "
+                "rows (x − T changes with every row). Choose last, average, cutoff, or declare penalised."
+            )
+        if self.ended is None:
+            grew = " (or when normalising had raised the scale so far that sums of rows would have cancelled)"
+            raise ConversionError(
+                f"{what} needs the update rows, which were compacted: they outgrew max_trace_memory, or were left out "
+                f"of a pickle{grew if learner.grows else ''}. Raise max_trace_memory (or set pickle_rows), "
+                "or choose last, average, longest or cutoff."
+            )
+        return self.ended
