@@ -23,6 +23,7 @@ from onepass._jit import jit
 from onepass.errors import DataError
 from onepass.io import lyrl2004
 from onepass.rows import Array, Floats, Ints, Rows
+from onepass.splitmix import GOLDEN, finalize
 
 CATEGORIES = ("CCAT", "ECAT", "GCAT", "MCAT", "OTHER")
 SHARES = (0.40, 0.10, 0.26, 0.18, 0.06)  # how often each is written
@@ -172,18 +173,9 @@ def _alias(p: Floats) -> tuple[Floats, npt.NDArray[np.int32]]:
 
 
 @jit
-def _mix(z: np.uint64) -> np.uint64:
-    """splitmix64's output function."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-@jit
 def _write(urn: _Urn, chosen: Ints, shares: Floats, seed: int, first: int, last: int):  # type: ignore[no-untyped-def]
     """(distinct words per document, their numbers, log2(1 + count), category per document)."""
     vocabulary = urn.keep.shape[1]
-    step = np.uint64(0x9E3779B97F4A7C15)
     to_unit = 2.0**-53
     count = np.zeros(vocabulary, dtype=np.int64)
     met = np.empty(16 * WORDS, dtype=np.int32)
@@ -192,11 +184,11 @@ def _write(urn: _Urn, chosen: Ints, shares: Floats, seed: int, first: int, last:
     indices, values = np.empty(n * WORDS * 2, dtype=np.int32), np.empty(n * WORDS * 2)
     end = 0
     for i in range(n):
-        state = _mix(_mix(np.uint64(seed) * step + step) + np.uint64(first + i) * step)
+        state = finalize(finalize(np.uint64(seed) * GOLDEN + GOLDEN) + np.uint64(first + i) * GOLDEN)
         draws = np.empty(4)
         for d in range(4):
-            state += step
-            draws[d] = (_mix(state) >> np.uint64(11)) * to_unit
+            state += GOLDEN
+            draws[d] = (finalize(state) >> np.uint64(11)) * to_unit
         code = np.searchsorted(shares, draws[0], side="right")
         codes[i] = code
         stray = chosen[int(draws[1] * chosen.size)]
@@ -204,10 +196,10 @@ def _write(urn: _Urn, chosen: Ints, shares: Floats, seed: int, first: int, last:
         words = int(WORDS * (0.25 + 1.5 * draws[3]))
         distinct = 0
         for _ in range(words):
-            state += step
-            u = (_mix(state) >> np.uint64(11)) * to_unit
-            state += step
-            place = (_mix(state) >> np.uint64(11)) * to_unit * vocabulary
+            state += GOLDEN
+            u = (finalize(state) >> np.uint64(11)) * to_unit
+            state += GOLDEN
+            place = (finalize(state) >> np.uint64(11)) * to_unit * vocabulary
             word = int(place)
             category = stray if u < part else chosen[code]
             if place - word >= urn.keep[category, word]:
