@@ -52,7 +52,7 @@ def command(
         return
     show(f"Newswire: {documents:,} documents, {PAIR[0]} or {PAIR[1]}; true risk on {FRESH:,} fresh ones", wire, delta)
     show("Digits: 1,297 images of ten digits; true risk on the other 500", hand, delta)
-    terminal.console().print(NEXT, markup=False)
+    terminal.echo(NEXT)
     if page is not None:
         terminal.echo(f"\nReport: {terminal.name(page.written)} (open it in a browser)")
     outputs.settle()
@@ -183,27 +183,14 @@ def hinge(model: Any, X: Any, y: Any) -> float:
 
 def show(title: str, found: list[dict[str, Any]], delta: float) -> None:
     """The table on stdout."""
-    from rich.table import Table
-
     from onepass.certificates import round_up
 
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, title_style="bold")
-    for column in ("learner", "conversion", "certified", "of", "true", "test error"):
-        table.add_column(column, justify="right" if column in ("certified", "true", "test error") else "left")
+    rows = [("learner", "conversion", "certified", "of", "true", "test error")]
     for line in found:
-        table.add_row(
-            line["learner"],
-            line["conversion"],
-            round_up(line["risk"]) if line["informative"] else "nothing yet",
-            f"{'0-1' if line['loss'] == 'zero_one' else 'hinge'}, {line['covers']}",
-            f"{line['true']:.4f}",
-            f"{line['test_error']:.4f}",
-        )
-    out = terminal.console()
-    out.print(table)
-    confidence = f"With probability {100 * (1 - delta):g} %"
-    out.print(
-        "true: of what `of` names; test error: of the model; nothing yet: no more than the loss's own bound",
-        markup=False,
-    )
-    out.print(f"{confidence} every certified number above is at least the true one, all together.\n", markup=False)
+        risk = round_up(line["risk"]) if line["informative"] else "nothing yet"
+        of = f"{'0-1' if line['loss'] == 'zero_one' else 'hinge'}, {line['covers']}"
+        rows.append((line["learner"], line["conversion"], risk, of, f"{line['true']:.4f}", f"{line['test_error']:.4f}"))
+    terminal.echo(f"{title}\n{terminal.table(rows, '<<><>')}")
+    terminal.echo("true: of what `of` names; test error: of the model; nothing yet: no more than the loss's own bound")
+    together = "every certified number above is at least the true one, all together"
+    terminal.echo(f"With probability {100 * (1 - delta):g} % {together}.\n")

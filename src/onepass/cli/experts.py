@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from rich.table import Table
-from rich.text import Text
 
 from onepass.cli import pages, terminal
 from onepass.cli import reading as reader
 from onepass.cli.outputs import Output, Outputs
-from onepass.cli.terminal import Sectioned, console, options, print_json, progress
+from onepass.cli.terminal import Sectioned, options, print_json, progress
 from onepass.errors import DataError
 
 RULES = ("hedge", "majority", "randomized", "share")
@@ -21,7 +19,7 @@ RATES = ("adahedge", "anytime", "doubling")
 OF_ADVICE = {"format", "compression", "threads", "ignore", "allow_truncated"}  # of the reading options
 
 
-class Columns(NamedTuple):
+class AdviceTable(NamedTuple):
     """A table of advice: the experts' names, what they say, and what came true; bad lines that were left out."""
 
     names: list[str]
@@ -45,46 +43,77 @@ class NumberOr(click.ParamType):  # type: ignore[type-arg]  # not generic before
             self.fail(f"{value!r} is neither a number nor one of {', '.join(self.words)}", param, ctx)
 
 
+class Source(NamedTuple):
+    """Where the advice comes from, if not from a table: examples, and learners of them."""
+
+    data: str | None
+    learners: str
+    outcome: str
+
+
+class Results(NamedTuple):
+    """What is shown of the result, and where."""
+
+    top: int
+    figure: str | None
+    report: str | None
+    force: bool
+
+
 @click.command(cls=Sectioned)
 @click.argument("file", type=click.Path(allow_dash=True), required=False)
-@click.option(
-    "--data", metavar="EXAMPLES", help="Instead of FILE: examples; the experts are learners, trained on the way."
+@terminal.grouped(
+    "Advice",
+    "source",
+    Source,
+    click.option(
+        "--data", metavar="EXAMPLES", help="Instead of FILE: examples; the experts are learners, trained on the way."
+    ),
+    click.option(
+        "--experts", "learners", default="perceptron,margin,pa,pa2", show_default=True, help="Learners for --data."
+    ),
+    click.option("--outcome", default="outcome", show_default=True, help="The column that holds what came true."),
 )
-@click.option(
-    "--experts", "learners", default="perceptron,margin,pa,pa2", show_default=True, help="Learners for --data."
+@terminal.grouped(
+    "Rule",
+    "choice",
+    dict,
+    click.option(
+        "--rule",
+        type=click.Choice(RULES),
+        default="hedge",
+        show_default=True,
+        help="How weight moves: majority only when the vote errs, the others in every round.",
+    ),
+    click.option(
+        "--beta", type=NumberOr("anytime", "doubling"), help="majority, randomized: what a mistake costs. [0.5]"
+    ),
+    click.option("--rate", type=NumberOr(*RATES), help="hedge: a learning rate, or how to find one. [adahedge]"),
+    click.option("--horizon", type=click.IntRange(min=1), help="Tune the rate to so many rounds."),
+    click.option("--switches", type=click.IntRange(min=1), help="share: how often the best expert changes."),
+    click.option(
+        "--seed", "random_state", type=int, default=0, show_default=True, help="randomized: seed of the draws."
+    ),
 )
-@click.option("--outcome", default="outcome", show_default=True, help="The column that holds what came true.")
-@click.option(
-    "--rule",
-    type=click.Choice(RULES),
-    default="hedge",
-    show_default=True,
-    help="How weight moves: majority only when the vote errs, the others in every round.",
+@terminal.grouped(
+    "Results",
+    "results",
+    Results,
+    click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Experts in the table."),
+    click.option("--figure", type=click.Path(dir_okay=False), help="Draw weights and regret (.png, .svg, .pdf)."),
+    pages.option,
+    click.option("--force", is_flag=True, help="Overwrite the figure and the page."),
 )
-@click.option("--beta", type=NumberOr("anytime", "doubling"), help="majority, randomized: what a mistake costs. [0.5]")
-@click.option("--rate", type=NumberOr(*RATES), help="hedge: a learning rate, or how to find one. [adahedge]")
-@click.option("--horizon", type=click.IntRange(min=1), help="Tune the rate to so many rounds.")
-@click.option("--switches", type=click.IntRange(min=1), help="share: how often the best expert changes.")
-@click.option("--seed", "random_state", type=int, default=0, show_default=True, help="randomized: seed of the draws.")
-@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Experts in the table.")
-@click.option("--figure", type=click.Path(dir_okay=False), help="Draw weights and regret (.png, .svg, .pdf).")
-@pages.option
-@click.option("--force", is_flag=True, help="Overwrite the figure and the page.")
 @reader.options
 @options
 def command(
     file: str | None,
-    data: str | None,
-    learners: str,
-    outcome: str,
-    top: int,
-    figure: str | None,
-    report: str | None,
-    force: bool,
+    source: Source,
+    choice: dict[str, Any],
+    results: Results,
     reading: dict[str, Any],
     as_json: bool,
     quiet: bool,
-    **choice: Any,
 ) -> None:
     """Combine expert advice, and show the regret beside its bound.
 
@@ -102,33 +131,32 @@ def command(
     onepass experts advice.csv --ignore date --report page.html
     onepass experts --data train.svm --experts perceptron,margin,pa
     """
-    outputs = Outputs([path for path in (file, data) if path])
-    drawing = check_figure(outputs, figure, force)
-    page = pages.check(outputs, report, force)
+    outputs = Outputs([path for path in (file, source.data) if path])
+    drawing = check_figure(outputs, results.figure, results.force)
+    page = pages.check(outputs, results.report, results.force)
     outputs.claim("--on-error", reader.quarantine(reading))
-    if (file is None) == (data is None):
+    if (file is None) == (source.data is None):
         raise click.UsageError("either FILE or --data is needed")
-    columns = read_columns(file, outcome, reading) if file else learned_columns(str(data), learners.split(","), reading)
-    rounds = len(columns.outcomes)
+    table = read_advice(file, source.outcome, reading) if file else learned_advice(source, reading)
+    rounds = len(table.outcomes)
     forecaster = make_forecaster(**choice, rounds=rounds)
     with progress("playing", rounds, quiet) as tick:
-        run = forecaster.run(columns.advice, columns.outcomes, progress=tick)
-    result = summary(run, columns.names, top) | {"skipped": columns.skipped}
+        run = forecaster.run(table.advice, table.outcomes, progress=tick)
+    result = summary(run, table.names, results.top) | {"skipped": table.skipped}
     if choice["switches"] is not None and choice["rule"] == "share":
-        result |= tracking(forecaster, columns, choice["switches"])
+        result |= tracking(forecaster, table, choice["switches"])
     if drawing is not None:
         from onepass.report.experts import draw
 
         with drawing.writing():
-            draw(run, drawing.path, columns.names, overwrite=drawing.overwrite)
+            draw(run, drawing.path, table.names, overwrite=drawing.overwrite)
         result["figure"] = drawing.written
     record = {"command": "experts", "forecaster": repr(forecaster), **result}
     if page is not None or as_json:
         from onepass.report.experts import details
 
-        known = pages.identity(file or str(data))
-        made = pages.made(options=choice, data=known)
-        record["details"] = details(run, columns.names) | made
+        made = pages.made(options=choice, data=pages.identity(file or str(source.data)))
+        record["details"] = details(run, table.names) | made
         record["report"] = pages.write(record, page)
     if as_json:
         print_json(record)
@@ -139,7 +167,7 @@ def command(
     outputs.settle()
 
 
-def read_columns(file: str, outcome: str, reading: dict[str, Any]) -> Columns:
+def read_advice(file: str, outcome: str, reading: dict[str, Any]) -> AdviceTable:
     """The CSV in `file`: an empty cell is an expert who sleeps."""
     import numpy as np
 
@@ -163,10 +191,10 @@ def read_columns(file: str, outcome: str, reading: dict[str, Any]) -> Columns:
     advice, asleep = np.split(values, 2, axis=1)
     if not advice.shape[1]:
         raise DataError(f"column {outcome!r} stands alone: at least one expert is needed", path=file)
-    return Columns(list(stream.columns or ()), np.where(asleep > 0.0, np.nan, advice), outcomes, stream.skipped)
+    return AdviceTable(list(stream.columns or ()), np.where(asleep > 0.0, np.nan, advice), outcomes, stream.skipped)
 
 
-def learned_columns(data: str, learners: list[str], reading: dict[str, Any]) -> Columns:
+def learned_advice(source: Source, reading: dict[str, Any]) -> AdviceTable:
     """The advice of learners: 0 or 1 for every example, as each predicted it before learning from it.
 
     One pass each tells it all: a learner's prediction is the outcome but in the rounds of its mistakes.
@@ -175,9 +203,12 @@ def learned_columns(data: str, learners: list[str], reading: dict[str, Any]) -> 
 
     from onepass.passes import Pass
 
-    widest = reader.features_allowed(reading)
+    data, widest = str(source.data), reader.features_allowed(reading)
     try:
-        runs = {name: Pass(name, order_alarm=False, max_trace_memory=1 << 62, max_features=widest) for name in learners}
+        runs = {
+            name: Pass(name, order_alarm=False, max_trace_memory=1 << 62, max_features=widest)
+            for name in source.learners.split(",")
+        }
     except ValueError as error:
         raise click.UsageError(f"--experts: {error}") from None
     labels = []
@@ -199,7 +230,7 @@ def learned_columns(data: str, learners: list[str], reading: dict[str, Any]) -> 
         updates = run.trace().need_updates("experts")
         wrong = updates.round[updates.margin <= 0.0] - 1
         advice[wrong, column] = 1.0 - outcomes[wrong]
-    return Columns(list(runs), advice, outcomes, stream.skipped)
+    return AdviceTable(list(runs), advice, outcomes, stream.skipped)
 
 
 def make_forecaster(
@@ -272,35 +303,33 @@ def summary(run: Any, names: list[str], top: int) -> dict[str, Any]:
     }
 
 
-def tracking(forecaster: Any, columns: Columns, switches: int) -> dict[str, Any]:
+def tracking(forecaster: Any, table: AdviceTable, switches: int) -> dict[str, Any]:
     """Fixed share's own comparison: the best sequence of experts in hindsight, and the bound against it."""
     from onepass.experts import oracle
 
-    known = oracle(columns.advice, columns.outcomes, switches=switches)
-    rounds, experts = columns.advice.shape
+    known = oracle(table.advice, table.outcomes, switches=switches)
+    rounds, experts = table.advice.shape
     bound = forecaster.tracking_bound(known.sequence_loss, experts, rounds, switches)
     return {"sequence_loss": known.sequence_loss, "sequence_switches": known.switches, "tracking_bound": float(bound)}
 
 
 def show(run: Any, result: dict[str, Any]) -> None:
     """The same for people."""
-    out = console()
     realised = "" if run.mistakes is None or run.mistakes == run.loss else f", {run.mistakes:,} mistakes drawn"
-    out.print(f"{run.rule}: {result['experts']:,} experts, {run.rounds:,} rounds")
-    out.print(f"loss {run.loss:,.6g} (at most {run.bound:,.6g} by theorem){realised}")
-    out.print(f"best expert {result['best']!r}: {run.best_loss:,.6g}; regret {run.regret:,.6g}", markup=False)
+    lines = [
+        f"{run.rule}: {result['experts']:,} experts, {run.rounds:,} rounds",
+        f"loss {run.loss:,.6g} (at most {run.bound:,.6g} by theorem){realised}",
+        f"best expert {result['best']!r}: {run.best_loss:,.6g}; regret {run.regret:,.6g}",
+    ]
     if result["skipped"]:
-        out.print(f"left out {result['skipped']:,} bad lines")
+        lines.append(f"left out {result['skipped']:,} bad lines")
     if "sequence_loss" in result:
-        out.print(
+        lines.append(
             f"best sequence with {result['sequence_switches']} switches: {result['sequence_loss']:,.6g}"
             f" (so loss at most {result['tracking_bound']:,.6g} by theorem)"
         )
-    table = Table("expert", box=None)
-    table.add_column("loss", justify="right")
-    table.add_column("weight", justify="right")
-    for row in result["table"]:
-        table.add_row(Text(repr(row["expert"])[1:-1]), f"{row['loss']:,.6g}", f"{row['weight']:.4f}")
-    out.print(table)
+    rows = [(repr(row["expert"])[1:-1], f"{row['loss']:,.6g}", f"{row['weight']:.4f}") for row in result["table"]]
+    lines.append(terminal.table([("expert", "loss", "weight"), *rows], "<>"))
     if "figure" in result:
-        out.print(f"figure: {terminal.name(result['figure'])}", markup=False)
+        lines.append(f"figure: {terminal.name(result['figure'])}")
+    terminal.echo("\n".join(lines))

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.table import Table
 
 from onepass.cli import pages, terminal
 from onepass.cli.outputs import Output, Outputs
-from onepass.cli.terminal import console, options, print_json, progress
+from onepass.cli.terminal import options, print_json, progress
 
 EXPERIMENTS = {  # the name of each in onepass.lab.experiments, which is imported only when one is run
     "figure1": "A perceptron learns a perceptron: error 1.27/α.",
@@ -81,11 +80,11 @@ def run(name: str, replicas: int | None, alpha: float | None, output: str, force
 
 def _show(experiment: Any) -> None:
     """What was found beside what had to be."""
-    rows = Table("", "measured", "expected", "", title=experiment.title, title_justify="left")
+    rows = [("measured", "expected", "", "")]
     for f in experiment.findings:
         verdict = "holds" if f.holds else "does not hold"
-        rows.add_row(f.what, f"{f.measured:.4g} ± {f.error:.2g}", f"{f.expected:.4g} ± {f.tolerance:.2g}", verdict)
-    console().print(rows)
+        rows.append((f"{f.measured:.4g} ± {f.error:.2g}", f"{f.expected:.4g} ± {f.tolerance:.2g}", verdict, f.what))
+    terminal.echo(f"{experiment.title}\n{terminal.table(rows, '<')}")
 
 
 def _findings(experiment: Any) -> list[dict[str, Any]]:

@@ -132,12 +132,7 @@ def show(result: Any) -> None:
         else:
             more = [_digits(line.get("covered")), _digits(line["spread"]["cutoff"]), _digits(line["spread"]["last"])]
         rows.append((line["problem"], f"{line['rounds']:,}", *ends, *certified, *more))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *rest in rows:
-        terminal.echo(
-            "  ".join([first.ljust(widths[0]), *(text.rjust(w) for text, w in zip(rest, widths[1:], strict=True))])
-        )
-    for text in (MEANING[result.loss], *sentences(result), ""):
+    for text in (terminal.table(rows, "<>"), MEANING[result.loss], *sentences(result), ""):
         terminal.echo(text)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from onepass.errors import DataError, ModelError, OnepassError, printable
+from onepass.text_table import text_table
 
 SCHEMA = 1  # version of the objects that --json prints
 
@@ -27,7 +28,7 @@ def exit_code(error: OnepassError) -> int:
 def echo(text: str, err: bool = False) -> None:
     """Words for people, on stdout or stderr: nothing in them moves the cursor, changes a colour or rings the bell.
 
-    All words of all commands come through here (or through `console` and the bars below), so that no path, name or
+    All words of all commands come through here (or through the bars below), so that no path, name or
     label has to be thought of. The end of a line stays; `name` is for what must not hold one.
     """
     click.echo(escaped(text), err=err)
@@ -53,6 +54,11 @@ def escaped(text: str) -> str:
 def name(text: object) -> str:
     """A path, name or label, on one line whatever it holds."""
     return printable(str(text))
+
+
+def table(rows: Sequence[Sequence[str]], align: str) -> str:
+    """The text of a table whose first row has the columns' names; see `text_table`. A cell stays on its line."""
+    return text_table([[name(cell) for cell in row] for row in rows], align)
 
 
 def options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,6 +129,13 @@ def gathering(
     return wrapped  # type: ignore[no-any-return]
 
 
+def grouped(
+    section: str, name: str, make: Callable[..., Any], *choices: Callable[..., Any]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator that adds these options to a command, which gets make(**values) as one argument `name`."""
+    return lambda function: gathering(function, name, choices, lambda given: make(**given), section)
+
+
 class Sectioned(click.Command):
     """A command whose many options are shown in sections."""
 
@@ -161,19 +174,6 @@ def _say(given: dict[str, Any]) -> Say:
         echo(config.text(click.get_current_context()))
         raise click.exceptions.Exit(0)
     return Say(**given)
-
-
-def console() -> Any:
-    """A console on stdout that honours NO_COLOR, FORCE_COLOR and TERM=dumb."""
-    from rich.console import Console
-
-    class Escaping(Console):
-        """Escapes what others wrote; the colours are its own."""
-
-        def print(self, *objects: Any, **how: Any) -> None:
-            super().print(*(escaped(one) if isinstance(one, str) else one for one in objects), **how)
-
-    return Escaping(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def print_json(result: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from functools import cache
 
 import onepass
 from onepass.errors import ScaleError
+from onepass.text_table import text_table
 
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "pyarrow", "dask", "distributed")
 
@@ -52,6 +53,5 @@ def refuse_differences(found: dict[str, dict[str, str]]) -> None:
             seen.add(line)
             shown[where] = known
     table = [["", *other], *([where, *(known.get(name, "-") for name in other)] for where, known in shown.items())]
-    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
-    raise ScaleError("versions differ, and with them the results; install the same everywhere:\n" + "\n".join(lines))
+    differ = "versions differ, and with them the results; install the same everywhere:"
+    raise ScaleError(f"{differ}\n{text_table(table, '<')}")
