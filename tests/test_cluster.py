@@ -3,8 +3,6 @@
 import os
 import subprocess
 import sys
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -15,13 +13,13 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracles_cluster as oracle
-from onepass.cluster import Coreset, KMeans, crew, kmeans_plusplus, means, quality, swaps
+from onepass.cluster import Coreset, KMeans, kmeans_plusplus, local_search, means, quality, spans
 from onepass.cluster.distance import slack
 from onepass.cluster.kmeans import assign, lloyd
-from onepass.cluster.lanes import LANES, keep_nearest
 from onepass.cluster.optimum import guarantee
 from onepass.cluster.points import as_points
 from onepass.cluster.seeding import METHODS
+from onepass.cluster.simd import LANES, keep_nearest
 from onepass.errors import DataError
 
 WIDTHS = (1, 3, 5, 37)  # below and above the width at which matrix products take over
@@ -122,30 +120,14 @@ def test_bits_do_not_depend_on_how_the_work_is_cut(monkeypatch):
     start = np.concatenate([X[:6], np.full((4, 5), 99.0)])  # four clusters that start empty
     runs = [(X, start), (sp.csr_array(X), start), (X, "local-search++"), (sp.csr_array(X), "greedy-k-means++")]
     whole = [KMeans(10, init=init, random_state=0).fit(table) for table, init in runs]
-    for room in (crew, swaps, means):
+    for room in (spans, local_search, means):
         monkeypatch.setattr(room, "WORK", 1.0)
     for (table, init), before in zip(runs, whole, strict=True):
         after = KMeans(10, init=init, random_state=0).fit(table)
         np.testing.assert_array_equal(after.labels_, before.labels_)
         np.testing.assert_array_equal(after.cluster_centers_, before.cluster_centers_)
         assert after.inertia_ == before.inertia_
-    assert len(crew.Crew(1, map).spans(5000, 1)) == 5
-
-
-def test_an_interrupt_in_one_thread_stops_the_others():
-    done, started = [], threading.Event()
-
-    def work(item):
-        if threading.current_thread() is threading.main_thread():
-            started.wait(10)
-            raise KeyboardInterrupt
-        started.set()
-        time.sleep(0.01)
-        done.append(item)
-
-    with crew.crew(2) as workers, pytest.raises(KeyboardInterrupt):
-        workers.each(work, range(1000))
-    assert 0 < len(done) < 500
+    assert len(spans.split_rows(5000, cost=1, threads=1)) == 5
 
 
 def test_sparse_rows_are_the_same_rows():

@@ -16,7 +16,7 @@ from pyarrow import csv, ipc, parquet
 
 from onepass.cli.cluster import command
 from onepass.cluster import Coreset, KMeans
-from onepass.cluster.gather import Gathering, Plan
+from onepass.cluster.collector import Collector, CollectorOptions
 from onepass.cluster.streams import MiniBatches
 from onepass.errors import DataError
 from onepass.io import dump_svmlight, open_stream
@@ -197,7 +197,7 @@ def test_sparse_streams_go_through_mini_batches_and_may_grow_wider(tmp_path):
     counted = as_json(tmp_path / "a.svm", "-k", 3, "--stream", "--exact")
     D = ((whole.toarray()[:, None] - clusters.centres[None]) ** 2).sum(axis=2)
     assert counted["inertia"] == pytest.approx(D.min(axis=1).sum(), rel=1e-9)
-    pieces = Gathering(Plan(3, stream=True))
+    pieces = Collector(CollectorOptions(3, stream=True))
     for part in np.array_split(np.arange(6000), 13):
         rows = whole[part]
         used = int(rows.indices.max()) + 1
@@ -209,7 +209,7 @@ def test_sparse_streams_go_through_mini_batches_and_may_grow_wider(tmp_path):
 def test_gathering_refuses_what_does_not_fit_together():
     dense, sparse = Dense(np.ones((4, 2))), Rows(np.array([0, 1]), np.array([0], np.int32), np.ones(1))
     for stream in (False, True):
-        gathered = Gathering(Plan(2, stream=stream))
+        gathered = Collector(CollectorOptions(2, stream=stream))
         gathered.feed(dense)
         for rows, message in ((sparse, "sparse and others dense"), (Dense(np.ones((1, 3))), "3 columns after rows")):
             with pytest.raises(DataError, match=message):
@@ -222,8 +222,8 @@ def test_gathering_refuses_what_does_not_fit_together():
         with pytest.raises(DataError, match="no mini-batches"):
             gathered.clusters()
     with pytest.raises(DataError, match="no rows"):
-        Gathering(Plan(2)).table()
-    few = Gathering(Plan(2, stream=True))
+        Collector(CollectorOptions(2)).table()
+    few = Collector(CollectorOptions(2, stream=True))
     few.feed(sparse)
     with pytest.raises(DataError, match="lower n_clusters"):
         few.clusters()

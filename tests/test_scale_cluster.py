@@ -25,7 +25,7 @@ from onepass.io import dump_svmlight
 from onepass.models import LinearModel
 from onepass.scale import connect, cut, learn, local_workers
 from onepass.scale.clusters import tls_faults
-from onepass.scale.crews import Cluster
+from onepass.scale.executors import DaskExecutor
 from onepass.scale.kmeans import kmeans
 from strategies import csr, dyadic
 
@@ -360,11 +360,11 @@ def test_a_scheduler_that_is_gone_between_two_steps(cluster, inputs):
 
 
 def _lose(scheduler, client):
-    with Cluster(client, patience=60.0) as crew:
+    with DaskExecutor(client, patience=60.0) as executor:
         kill([scheduler.pid])
         while client.status == "running":
             time.sleep(0.01)
-        crew.hold("value", 1)
+        executor.hold("value", 1)
         raise RuntimeError("what Dask says")
 
 

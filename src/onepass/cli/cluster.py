@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
@@ -14,6 +14,10 @@ from onepass.cli import reading as reader
 from onepass.cli.learning import Size, peak_memory
 from onepass.cli.outputs import Output, Outputs
 from onepass.errors import DataError
+
+if TYPE_CHECKING:
+    from onepass.cluster.collector import Collector, CollectorOptions
+    from onepass.cluster.run import Result
 
 TABLES = (".csv", ".parquet", ".npy")
 FIGURES = (".png", ".svg", ".pdf")
@@ -29,7 +33,35 @@ def _range(context: click.Context, parameter: click.Parameter, value: str | None
     return range(int(first), int(last) + 1)
 
 
-@click.command(name="cluster")
+class Streaming(NamedTuple):
+    """What to do with points that are too many to be kept."""
+
+    stream: bool
+    max_memory: int
+    coreset_size: int | None
+    exact: bool
+
+
+class ResultPaths(NamedTuple):
+    """Where the results go, as the options have it."""
+
+    labels: str | None
+    centres: str | None
+    figure: str | None
+    report: str | None
+    force: bool
+
+
+class ResultFiles(NamedTuple):
+    """The same once they are known to be writable."""
+
+    labels: Output | None
+    centres: Output | None
+    figure: Output | None
+    page: Output | None
+
+
+@click.command(name="cluster", cls=terminal.Sectioned)
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
 @click.option("-k", "--n-clusters", type=click.IntRange(1), help="How many clusters.")
 @click.option("--k-range", callback=_range, help="Try every k of first:last, such as 2:20, and draw the elbow.")
@@ -44,33 +76,37 @@ def _range(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option(
     "--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True, help="Number type."
 )
-@click.option("--stream", is_flag=True, help="Keep no rows: one pass in bounded memory, whatever the size.")
-@click.option(
-    "--max-memory", type=Size(), default="2GB", show_default=True, help="Stream if clustering would need more."
+@terminal.grouped(
+    "Points larger than memory",
+    "streaming",
+    Streaming,
+    click.option("--stream", is_flag=True, help="Keep no rows: one pass in bounded memory, whatever the size."),
+    click.option(
+        "--max-memory", type=Size(), default="2GB", show_default=True, help="Stream if clustering would need more."
+    ),
+    click.option(
+        "--coreset-size", type=click.IntRange(1), help="Rows that stand for a stream.  [default: 200 a cluster]"
+    ),
+    click.option("--exact", is_flag=True, help="After a stream read again, for exact sizes (--labels does so too)."),
 )
-@click.option("--coreset-size", type=click.IntRange(1), help="Rows that stand for a stream.  [default: 200 a cluster]")
-@click.option("--exact", is_flag=True, help="After a stream read again, for exact sizes (--labels does so too).")
-@click.option("--labels", type=click.Path(), help="Write each point's cluster (.csv, .parquet, .npy).")
-@click.option("--centres", type=click.Path(), help="Write the centres (.csv, .parquet, .npy).")
-@click.option("--figure", type=click.Path(), help="Draw the clusters or the elbow (.png, .svg, .pdf).")
-@pages.option
-@click.option("--force", is_flag=True, help="Overwrite files that exist.")
+@terminal.grouped(
+    "Results",
+    "results",
+    ResultPaths,
+    click.option("--labels", type=click.Path(), help="Write each point's cluster (.csv, .parquet, .npy)."),
+    click.option("--centres", type=click.Path(), help="Write the centres (.csv, .parquet, .npy)."),
+    click.option("--figure", type=click.Path(), help="Draw the clusters or the elbow (.png, .svg, .pdf)."),
+    pages.option,
+    click.option("--force", is_flag=True, help="Overwrite files that exist."),
+)
 @reader.options
 @terminal.talking
 def command(
     paths: tuple[str, ...],
     n_clusters: int | None,
     k_range: range | None,
-    dtype: str,
-    stream: bool,
-    max_memory: int,
-    coreset_size: int | None,
-    exact: bool,
-    labels: str | None,
-    centres: str | None,
-    figure: str | None,
-    report: str | None,
-    force: bool,
+    streaming: Streaming,
+    results: ResultPaths,
     reading: dict[str, Any],
     say: terminal.Say,
     **parameters: Any,
@@ -89,60 +125,92 @@ def command(
       onepass cluster 'big-*.csv.gz' -k 20 --stream --labels labels.parquet
       onepass cluster points.csv -k 20 --report page.html
     """
-    from onepass.cluster.gather import Plan
-
     if (n_clusters is None) == (k_range is None):
         raise click.UsageError("Give either -k or --k-range.")
-    if k_range is not None and (labels or centres):
+    if k_range is not None and (results.labels or results.centres):
         raise click.UsageError("--labels and --centres go with -k: choose one k from the range first.")
     outputs = Outputs(paths)
-    labels_file = _checked(outputs, "--labels", labels, TABLES, force)
-    centres_file = _checked(outputs, "--centres", centres, TABLES, force)
-    figure_file = _checked(outputs, "--figure", figure, FIGURES, force)
-    page = pages.check(outputs, report, force)
+    files = _check_files(outputs, results)
     outputs.claim("--on-error", reader.quarantine(reading))
-    again = bool(labels or exact)
-    if stream and again and "-" in paths:
+    again = bool(results.labels or streaming.exact)
+    if streaming.stream and again and "-" in paths:
         raise click.UsageError("--labels and --exact read a stream twice, and stdin can be read only once: save it.")
-    parameters["threads"] = reading["threads"]
     ks = k_range or range(n_clusters or 1, (n_clusters or 1) + 1)
-    plan = Plan(
-        ks[-1], max_memory, stream, coreset_size, None, np.dtype(dtype), reading["threads"], parameters["random_state"]
-    )
-    points = clustering.read(paths, reading, plan, say)
-    if ks[-1] > points.gathered.rows:
-        raise DataError(
-            f"n_clusters={ks[-1]} is more than the {points.gathered.rows} points: "
-            + ("lower -k" if n_clusters else f"end --k-range at {points.gathered.rows} or below")
-        )
-    if points.gathered.method and again and "-" in paths:
-        raise DataError("stdin can be read only once", remedy="save it, or raise --max-memory")
-    if points.gathered.method == "mini-batch" and len(ks) > 1:
-        raise DataError("--k-range: sparse rows of a stream are not kept to try several k", remedy="raise --max-memory")
-    if labels_file is not None:
-        labels_file.check_space(clustering.least_bytes(labels_file.path, points.gathered.rows))
-    job = _Job(paths, reading, points, say, parameters, page)
+    points = clustering.read(paths, reading, _collector_options(ks[-1], streaming, reading, parameters), say)
+    _check_points(points.collected, ks, again, paths, k_range is not None)
+    if files.labels is not None:
+        files.labels.check_space(clustering.least_bytes(files.labels.path, points.collected.rows))
+    job = _Job(paths, reading, points, say, parameters, files.page)
     found = [job.cluster(k) for k in ks]
-    counts = job.counts(found, labels_file, again)
-    if k_range is not None:
-        if figure_file:
-            from onepass.report.cluster import draw_elbow
-
-            with figure_file.writing():
-                inertias = [float(one.inertias.sum()) for one in counts]
-                draw_elbow(figure_file.path, ks, inertias, overwrite=figure_file.overwrite)
-        files = _tell_elbow(job, ks, found, counts, [figure_file.written] if figure_file else [])
-    else:
-        if centres_file:
-            clustering.write_centres(centres_file, found[0].centres, points.names)
-        if figure_file and not _draw(figure_file, job, found[0]):
-            figure_file = None
-        written = [file.written for file in (labels_file, centres_file, figure_file) if file]
-        files = _tell(job, found[0], counts[0], written)
-    if files:
-        say.aside(f"Wrote {', '.join(files)}.")
+    counts = job.counts(found, files.labels, again)
+    finish = _finish_elbow if k_range is not None else _finish
+    written = finish(job, ks, found, counts, files)
+    if written:
+        say.aside(f"Wrote {', '.join(written)}.")
     say.aside(f"{peak_memory():.0f} MB at most")
     outputs.settle()
+
+
+def _check_files(outputs: Outputs, results: ResultPaths) -> ResultFiles:
+    """What would spoil the end is said before the work."""
+    labels = _checked(outputs, "--labels", results.labels, TABLES, results.force)
+    centres = _checked(outputs, "--centres", results.centres, TABLES, results.force)
+    figure = _checked(outputs, "--figure", results.figure, FIGURES, results.force)
+    return ResultFiles(labels, centres, figure, pages.check(outputs, results.report, results.force))
+
+
+def _collector_options(
+    most: int, streaming: Streaming, reading: dict[str, Any], parameters: dict[str, Any]
+) -> CollectorOptions:
+    """How the points are collected; `parameters` is left with what clustering itself takes."""
+    from onepass.cluster.collector import CollectorOptions
+
+    parameters["threads"] = reading["threads"]
+    return CollectorOptions(
+        most,
+        streaming.max_memory,
+        streaming.stream,
+        streaming.coreset_size,
+        dtype=np.dtype(parameters.pop("dtype")),
+        threads=reading["threads"],
+        random_state=parameters["random_state"],
+    )
+
+
+def _check_points(collected: Collector, ks: range, again: bool, paths: tuple[str, ...], several: bool) -> None:
+    """Are there enough points, and can they be used as they were collected?"""
+    if ks[-1] > collected.rows:
+        raise DataError(
+            f"n_clusters={ks[-1]} is more than the {collected.rows} points: "
+            + (f"end --k-range at {collected.rows} or below" if several else "lower -k")
+        )
+    if collected.method and again and "-" in paths:
+        raise DataError("stdin can be read only once", remedy="save it, or raise --max-memory")
+    if collected.method == "mini-batch" and len(ks) > 1:
+        raise DataError("--k-range: sparse rows of a stream are not kept to try several k", remedy="raise --max-memory")
+
+
+def _finish_elbow(
+    job: _Job, ks: range, found: list[Result], counts: list[clustering.Count], files: ResultFiles
+) -> list[str]:
+    """Draw and tell the inertia of every k; all files written."""
+    inertias = [float(one.inertias.sum()) for one in counts]
+    if files.figure:
+        from onepass.report.cluster import draw_elbow
+
+        with files.figure.writing():
+            draw_elbow(files.figure.path, ks, inertias, overwrite=files.figure.overwrite)
+    return _tell_elbow(job, ks, found, inertias, [files.figure.written] if files.figure else [])
+
+
+def _finish(job: _Job, ks: range, found: list[Result], counts: list[clustering.Count], files: ResultFiles) -> list[str]:
+    """Write, draw and tell the one clustering; all files written."""
+    if files.centres:
+        clustering.write_centres(files.centres, found[0].centres, job.points.names)
+    if files.figure and not _draw(files.figure, job, found[0]):
+        files = files._replace(figure=None)
+    written = [file.written for file in files[:3] if file]
+    return _tell(job, found[0], counts[0], written)
 
 
 class _Job:
@@ -159,31 +227,31 @@ class _Job:
     ) -> None:
         self.paths, self.reading, self.points, self.say, self.parameters = paths, reading, points, say, parameters
         self.page = page
-        self.method = points.gathered.method
+        self.method = points.collected.method
         self.exact = self.method is None  # whether sizes and inertias are counted, not estimated
         self.X: Any = None
         self.weights: Any = None
         if self.method is None:
-            self.X = points.gathered.table()
+            self.X = points.collected.table()
         elif self.method == "coreset":
-            self.X, self.weights = points.gathered.sample()
+            self.X, self.weights = points.collected.sample()
 
-    def cluster(self, k: int) -> Any:
+    def cluster(self, k: int) -> Result:
         """The best clustering found; without labels and inertia where all rows are gone."""
         from onepass.cluster.run import Result
 
         if self.method == "mini-batch":
             none = np.empty(0, dtype=np.int32)
-            return Result(self.points.gathered.clusters().centres, none, np.nan, 0, [], [], None)
+            return Result(self.points.collected.clusters().centres, none, np.nan, 0, [], [], None)
         result = clustering.run(self.X, self.weights, k, self.say, self.parameters)
         # The theorem speaks of the rows that were seeded, not of those they stand for.
         return result if self.method is None else result._replace(quality=None)
 
-    def counts(self, found: list[Any], labels: Output | None, again: bool) -> list[clustering.Count]:
+    def counts(self, found: list[Result], labels: Output | None, again: bool) -> list[clustering.Count]:
         """Sizes and inertias: counted, or, of a stream that is not read again, as what stands for it has them."""
-        gathered = self.points.gathered
+        collected = self.points.collected
         if self.method is None or again:
-            with clustering.label_file(labels, gathered.rows) as write:
+            with clustering.label_file(labels, collected.rows) as write:
                 if self.method is None:
                     write(found[-1].labels)
                 else:
@@ -191,16 +259,16 @@ class _Job:
                     self.exact = True
                     return clustering.read_again(self.paths, self.reading, self.points, centres, write, self.say)
         if self.method == "mini-batch":
-            sizes = np.rint(gathered.clusters().mass).astype(np.int64)
+            sizes = np.rint(collected.clusters().mass).astype(np.int64)
             return [clustering.Count(sizes, np.full(sizes.size, np.nan))]
         return [clustering.count(self.X, self.weights, one.centres, self.parameters["threads"]) for one in found]
 
     def facts(self) -> dict[str, Any]:
         """What every result says of the points."""
-        gathered = self.points.gathered
+        collected = self.points.collected
         return {
-            "n_samples": gathered.rows,
-            "n_features": gathered.width,
+            "n_samples": collected.rows,
+            "n_features": collected.width,
             "stream": self.method,
             "coreset_points": None if self.weights is None else len(self.weights),
             "exact": self.exact,
@@ -218,7 +286,7 @@ class _Job:
         self.say.result(result, text)
         return list(result["files"])
 
-    def plane(self, result: Any) -> dict[str, Any]:
+    def plane(self, result: Result) -> dict[str, Any]:
         """Some points in the plane, where there are points that can be drawn."""
         import scipy.sparse
 
@@ -242,7 +310,7 @@ def _checked(outputs: Outputs, option: str, path: str | None, kinds: tuple[str, 
     return outputs.check(option, path, force)
 
 
-def _draw(file: Output, job: _Job, result: Any) -> bool:
+def _draw(file: Output, job: _Job, result: Result) -> bool:
     """Draw the points, or the coreset that stands for them; false where there is nothing that can be drawn."""
     import scipy.sparse
 
@@ -257,14 +325,13 @@ def _draw(file: Output, job: _Job, result: Any) -> bool:
     return True
 
 
-def _tell_elbow(job: _Job, ks: range, found: list[Any], counts: list[clustering.Count], files: list[str]) -> list[str]:
-    inertias = [float(one.inertias.sum()) for one in counts]
+def _tell_elbow(job: _Job, ks: range, found: list[Result], inertias: list[float], files: list[str]) -> list[str]:
     rows = [
         {"n_clusters": k, "inertia": inertia, "n_iter": result.iterations}
         for k, inertia, result in zip(ks, inertias, found, strict=True)
     ]
     result = {"command": "cluster", "k_range": rows, **job.facts()}
-    table = _table(["k", "inertia", "of k before"], _falls(ks, inertias))
+    table = terminal.table([("k", "inertia", "of k before"), *_falls(ks, inertias)], ">")
     return job.tell(result, lambda: table if job.exact else f"{table}\n{job.caveat().strip()}", {}, files)
 
 
@@ -276,7 +343,7 @@ def _falls(ks: range, inertias: list[float]) -> list[tuple[str, ...]]:
     ]
 
 
-def _tell(job: _Job, result: Any, count: clustering.Count, files: list[str]) -> list[str]:
+def _tell(job: _Job, result: Result, count: clustering.Count, files: list[str]) -> list[str]:
     sizes, parts = count
     inertia = float(parts.sum()) if job.method else result.inertia
     quality = result.quality
@@ -294,14 +361,14 @@ def _tell(job: _Job, result: Any, count: clustering.Count, files: list[str]) -> 
     }
 
     def text() -> str:
-        n = job.points.gathered.rows
+        n = job.points.collected.rows
         rows: list[tuple[str, ...]] = [
             (str(c), f"{size:,}", f"{size / n:.1%}", f"{part:.6g}", f"{part / max(size, 1):.4g}")
             for c, (size, part) in enumerate(zip(sizes.tolist(), parts.tolist(), strict=True))
         ]
         ended = f" after {result.iterations} iterations" if result.iterations else ""
         lines = [
-            _table(["cluster", "points", "share", "inertia", "a point"], rows),
+            terminal.table([("cluster", "points", "share", "inertia", "a point"), *rows], ">"),
             f"{n:,} points, {len(sizes)} clusters, inertia {inertia:.6g}{ended}{job.caveat()}.",
         ]
         if quality is not None and not job.say.quiet:
@@ -315,9 +382,3 @@ def _tell(job: _Job, result: Any, count: clustering.Count, files: list[str]) -> 
 def _number(value: float) -> float | None:
     """JSON has no NaN."""
     return None if np.isnan(value) else value
-
-
-def _table(names: list[str], rows: list[tuple[str, ...]]) -> str:
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [names, *rows]]
-    return "\n".join(lines)

@@ -19,7 +19,7 @@ from onepass.errors import DataError
 from onepass.files import replacing
 
 if TYPE_CHECKING:
-    from onepass.cluster.gather import Gathering, Plan
+    from onepass.cluster.collector import Collector, CollectorOptions
     from onepass.cluster.run import Result
 
 TARGETS = ("target", "label", "class")  # names that a column of labels often has
@@ -28,7 +28,7 @@ TARGETS = ("target", "label", "class")  # names that a column of labels often ha
 class Points(NamedTuple):
     """What was read: the rows, or what stands for them, under the names of their columns."""
 
-    gathered: Gathering
+    collected: Collector
     names: list[str]
     identity: list[Any]  # of the files, to know them again
 
@@ -40,21 +40,21 @@ class Count(NamedTuple):
     inertias: npt.NDArray[np.float64]
 
 
-def read(paths: tuple[str, ...], reading: dict[str, Any], plan: Plan, say: terminal.Say) -> Points:
+def read(paths: tuple[str, ...], reading: dict[str, Any], options: CollectorOptions, say: terminal.Say) -> Points:
     """One pass over the files, under a bar of bytes."""
-    from onepass.cluster.gather import Gathering
+    from onepass.cluster.collector import Collector
 
-    gathered = Gathering(plan)
+    collected = Collector(options)
     with reader.opened(paths, reading, labelled=None) as stream, terminal.bar(stream.total_bytes, say) as tick:
         say.aside(f"reading {', '.join(stream.paths[:3])} as {stream.format}, compression {stream.compression}")
         for chunk in stream:
             try:
-                gathered.feed(chunk.rows)
+                collected.feed(chunk.rows)
             except DataError as error:
                 raise stream.located(error) from None
             reader.check_bad(stream, reading["max_bad"])
-            tick(stream.consumed, partial(_rows_read, gathered), partial(_facts, "read", gathered))
-    names = _names(stream.columns, gathered.width)
+            tick(stream.consumed, partial(_rows_read, collected), partial(_facts, "read", collected))
+    names = _names(stream.columns, collected.width)
     ignored = [note for note in stream.notes if note.startswith("labels: ")]
     if ignored:
         say.aside("labels are ignored (" + ignored[0].removeprefix("labels: ") + ")")
@@ -64,25 +64,25 @@ def read(paths: tuple[str, ...], reading: dict[str, Any], plan: Plan, say: termi
     for name in names:
         if name.strip().lower() in TARGETS:
             say.aside(f"column {name!r} counts like any other; --target {name} leaves it out")
-    if gathered.method is not None:
-        say.aside(_boiled(gathered, plan))
-    return Points(gathered, names, stream.identity)
+    if collected.method is not None:
+        say.aside(_reduced(collected, options))
+    return Points(collected, names, stream.identity)
 
 
-def _rows_read(gathered: Gathering) -> str:
-    how = f", {gathered.method}" if gathered.method else f", {gathered.needed / 2**20:.0f} MB needed"
-    return f"{gathered.rows:,} rows{how}"
+def _rows_read(collected: Collector) -> str:
+    how = f", {collected.method}" if collected.method else f", {collected.needed / 2**20:.0f} MB needed"
+    return f"{collected.rows:,} rows{how}"
 
 
-def _facts(phase: str, gathered: Gathering) -> dict[str, Any]:
-    return {"phase": phase, "rows": gathered.rows, "stream": gathered.method}
+def _facts(phase: str, collected: Collector) -> dict[str, Any]:
+    return {"phase": phase, "rows": collected.rows, "stream": collected.method}
 
 
-def _boiled(gathered: Gathering, plan: Plan) -> str:
-    why = "" if plan.stream else f" (clustering them would need more than {plan.max_memory / 2**20:.0f} MB)"
-    if gathered.method == "mini-batch":
-        return f"{gathered.rows:,} sparse rows went through in mini-batches and were not kept{why}"
-    return f"{gathered.rows:,} rows were boiled down to a coreset of {len(gathered.sample()[1]):,}{why}"
+def _reduced(collected: Collector, options: CollectorOptions) -> str:
+    why = "" if options.stream else f" (clustering them would need more than {options.max_memory / 2**20:.0f} MB)"
+    if collected.method == "mini-batch":
+        return f"{collected.rows:,} sparse rows went through in mini-batches and were not kept{why}"
+    return f"{collected.rows:,} rows were boiled down to a coreset of {len(collected.sample()[1]):,}{why}"
 
 
 def _names(columns: tuple[str, ...] | None, width: int) -> list[str]:
@@ -146,7 +146,7 @@ def read_again(
     say: terminal.Say,
 ) -> list[Count]:
     """A second pass: for each set of centres the sizes and inertias; the last set's labels are written as they come."""
-    from onepass.cluster.gather import as_table
+    from onepass.cluster.collector import as_table
     from onepass.cluster.kmeans import assign
     from onepass.cluster.points import as_points, in_type
 
@@ -168,8 +168,8 @@ def read_again(
                 partial("{:,} rows labelled".format, rows),
                 partial(dict, phase="label", rows=rows),
             )
-    if rows != before.gathered.rows:
-        raise DataError(f"{rows} rows in the second reading, {before.gathered.rows} in the first")
+    if rows != before.collected.rows:
+        raise DataError(f"{rows} rows in the second reading, {before.collected.rows} in the first")
     return counts
 
 

@@ -1,11 +1,14 @@
 """Clustering: k-means and k-means++, exact, fast, the same bits on any number of threads.
 
-points     checked rows and weights             distance   the distance that decides
-bounds     which rows need no look              outward    open rows, few columns
-products   open rows, many columns or sparse    means      sums of the clusters
-kmeans     Lloyd's iteration                    seeding    where it starts
-quality    how far from optimal, at most        streams    mini-batches and coresets
-estimator  KMeans, for scikit-learn             gather     rows from a reader, kept or boiled down
+points     checked rows and weights             distance      the distance that decides
+spans      the rows that a thread is given      bounds        which rows need no look
+exponion   open rows, few columns               gemm          open rows, many columns or sparse
+simd       many rows against two centres        means         sums of the clusters
+kmeans     Lloyd's iteration                    seeding       where it starts
+projection distances that seeding leaves out    local_search  better seeds by single swaps
+optimum    how far from optimal, at most        streams       mini-batches and coresets
+run        k-means from beginning to end        collector     rows from a reader, kept or reduced
+estimator  KMeans, for scikit-learn
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from onepass.rows import Floats
 FEW = 32  # centres up to which their float32 products cost less than one float64 distance
 
 
-class State(NamedTuple):
+class RowBounds(NamedTuple):
     """What is known of each row: its centre, and the two bounds in the type of the data."""
 
     labels: Labels
@@ -41,14 +41,14 @@ class Drift(NamedTuple):
     hope: Floats  # how much measuring the own distance may lower upper, where that is worth asking; else infinite
 
 
-def unknown(n: int, dtype: Any) -> State:
+def no_bounds(n: int, dtype: Any) -> RowBounds:
     """Nothing known: centre 0 for all, and bounds that rule nothing out.
 
-    >>> unknown(2, np.float32).labels
+    >>> no_bounds(2, np.float32).labels
     array([0, 0], dtype=int32)
     """
     huge = np.finfo(dtype).max / 4  # not infinity, whose differences are NaN
-    return State(np.zeros(n, dtype=np.int32), np.full(n, huge, dtype=dtype), np.zeros(n, dtype=dtype))
+    return RowBounds(np.zeros(n, dtype=np.int32), np.full(n, huge, dtype=dtype), np.zeros(n, dtype=dtype))
 
 
 def steps(before: Targets, after: Targets) -> Floats:

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import by_type, jit, prefetch
-from onepass.rows import Dense, Floats, Rows
+from onepass.cluster.spans import split_rows
+from onepass.executor import ThreadExecutor
+from onepass.rows import AnyRows, Dense, Floats, Rows
 
 
 class Targets(NamedTuple):
@@ -121,6 +123,23 @@ def own_distances(rows, centres, labels, first, out) -> Any:  # type: ignore[no-
     for j in range(np.uint64(out.size)):
         i = np.uint64(first) + j
         out[j] = squared_distance(rows, i, centres, np.uint64(labels[i]))
+
+
+def distances_to_own(
+    rows: AnyRows, centres: Targets, labels: npt.NDArray[np.int32], executor: ThreadExecutor
+) -> Floats:
+    """D(x_i, c) of every row and its own centre c = labels[i]."""
+    out = np.empty(labels.size)
+    executor.map(
+        lambda span: own_distances(rows, centres, labels, span.first, out[span.first : span.last]),
+        split_rows(labels.size, centres.values.shape[1], executor.threads),
+    )
+    return out
+
+
+def distances_to_point(rows: AnyRows, point: npt.NDArray[Any], n: int, executor: ThreadExecutor) -> Floats:
+    """D(x_i, point) of all n rows."""
+    return distances_to_own(rows, targets(point[None]), np.zeros(n, dtype=np.int32), executor)
 
 
 @jit

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onepass.cluster.kmeans import Callback, all_distances, assign
 from onepass.cluster.means import masses
 from onepass.cluster.points import as_count, as_points, as_weights, height, in_type, piece_weights
-from onepass.cluster.run import check, given, kmeans
+from onepass.cluster.run import as_centres, check_parameters, kmeans
 from onepass.cluster.streams import Clusters, MiniBatches
 from onepass.rows import AnyRows
 from onepass.structure import check_structure
@@ -24,28 +24,27 @@ from onepass.structure import check_structure
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """k-means: Lloyd's iteration, exactly, from k-means++ seeds.
 
-    Parameters
-    ----------
-    n_clusters : how many clusters.
-    init : "k-means++" (plain, with its guarantee), "greedy-k-means++", "local-search++", "k-means||", "random" (see
-        `kmeans_plusplus`), an array of centres, or a callable (X, n_clusters, random_state) → centres.
-    n_init : how many seedings, of which the best result is kept; "auto" is 1, but 10 for "random" and callables.
-    max_iter, tol : stop after so many iterations, or when the centres' squared shift falls to tol times the mean
-        variance of the columns; tol=0 goes on until no label changes.
-    delta : the statement of quality holds with probability 1 − delta.
-    batch_size : rows that `partial_fit` learns from at a time.
-    threads : None for all cores. The result is the same, bit for bit, for any number.
-    verbose : 1 prints a line for each iteration.
-    callback : called after each iteration with (iteration, inertia, squared shift).
-    random_state : seed, RandomState or None.
+    n_clusters      how many clusters
+    init            "k-means++" (plain, with its guarantee), "greedy-k-means++", "local-search++", "k-means||", "random"
+                    (see `kmeans_plusplus`), an array of centres, or a callable (X, n_clusters, random_state) → centres
+    n_init          how many seedings, of which the best result is kept; "auto" is 1, but 10 for "random" and callables
+    max_iter, tol   stop after so many iterations, or when the centres' squared shift falls to tol times the mean
+                    variance of the columns; tol=0 goes on until no label changes
+    delta           the statement of quality holds with probability 1 − delta
+    batch_size      rows that `partial_fit` learns from at a time
+    threads         None for all cores; the result is the same, bit for bit, for any number
+    verbose         1 prints a line for each iteration
+    callback        called after each iteration with (iteration, inertia, squared shift)
+    random_state    seed, RandomState or None
 
-    Attributes
-    ----------
-    cluster_centers_, labels_, inertia_, n_iter_ : as in scikit-learn; the inertia is summed anew from the labels.
-    history_ : the inertia of each iteration's clusters about their means.
-    potentials_ : the potential of each seeding (all n_init of them).
-    quality_ : a `Quality`, how far from the optimum the inertia can be; None unless init is "k-means++" or
-        "local-search++", to which the theorem applies.
+    After `fit` it has
+
+    cluster_centers_, labels_, inertia_, n_iter_
+                    as in scikit-learn; the inertia is summed anew from the labels
+    history_        the inertia of each iteration's clusters about their means
+    potentials_     the potential of each seeding (all n_init of them)
+    quality_        a `Quality`, how far from the optimum the inertia can be; None unless init is "k-means++" or
+                    "local-search++", to which the theorem applies
 
     A cluster that loses its last row starts again at the row farthest from its centre. With fewer distinct rows than
     clusters the surplus clusters stay empty, and a ConvergenceWarning says so.
@@ -126,7 +125,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         try:
             X = self._validated(X, reset=first)
             rows, weights = as_points(X), piece_weights(sample_weight, X.shape[0])
-            check(self.init, self.max_iter, self.tol, self.delta)
+            check_parameters(self.init, self.max_iter, self.tol, self.delta)
             stream = getattr(self, "_stream", None) or self._new_stream(X.shape[1])
         except ValueError:
             if first and hasattr(self, "n_features_in_"):
@@ -163,7 +162,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         if hasattr(self, "cluster_centers_"):
             return MiniBatches(k, size, self._number(), start=Clusters(self.cluster_centers_, self._mass))
         if not isinstance(init, str) and not callable(init):
-            init = given(init, k, width, np.float64)
+            init = as_centres(init, k, width, np.float64)
         return MiniBatches(k, size, self._number(), init=init)
 
     def _validated(self, X: Any, reset: bool) -> Any:

@@ -17,22 +17,30 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import jit
-from onepass.cluster.bounds import screen, steps, unknown
-from onepass.cluster.crew import Crew, Span, crew
-from onepass.cluster.distance import every_distance, own_distances, slack, squared_distance, targets
+from onepass.cluster.bounds import no_bounds, screen, steps
+from onepass.cluster.distance import (
+    distances_to_own,
+    distances_to_point,
+    every_distance,
+    slack,
+    squared_distance,
+    targets,
+)
+from onepass.cluster.exponion import ExponionSearch
+from onepass.cluster.gemm import GemmSearch
 from onepass.cluster.means import Means
-from onepass.cluster.outward import Outward
 from onepass.cluster.points import Labels, height, take
-from onepass.cluster.products import Products
+from onepass.cluster.spans import Span, split_rows
+from onepass.executor import ThreadExecutor
 from onepass.rows import AnyRows, Dense, Floats
 
-NARROW = 32  # columns up to which looking outward beats a matrix product
+NARROW = 32  # columns up to which the exponion beats a matrix product
 CROWD = 4096  # centres up to which all distances between centres are worth their memory
 
 Callback = Callable[[int, float, float], None]  # iteration, inertia, squared shift of the centres
 
 
-class Fit(NamedTuple):
+class LloydFit(NamedTuple):
     """What Lloyd's iteration came to."""
 
     centres: npt.NDArray[Any]
@@ -45,23 +53,25 @@ class Fit(NamedTuple):
 class Assignment:
     """Nearest centres of the rows, kept up while the centres move."""
 
-    def __init__(self, rows: AnyRows, centres: npt.NDArray[Any], crew: Crew):
+    def __init__(self, rows: AnyRows, centres: npt.NDArray[Any], executor: ThreadExecutor):
         k, width = centres.shape
-        self.rows, self.crew = rows, crew
-        self.state = unknown(height(rows), rows.values.dtype)
+        self.rows, self.executor = rows, executor
+        self.state = no_bounds(height(rows), rows.values.dtype)
         self.centres = targets(centres)
         self.slack = slack(rows.values.dtype, width)
         if isinstance(rows, Dense) and width <= NARROW and k <= CROWD:
-            self.search: Outward | Products = Outward(rows)
+            self.search: ExponionSearch | GemmSearch = ExponionSearch(rows)
         else:
-            self.search = Products(rows, width, centres.mean(axis=0, dtype=np.float64).astype(centres.dtype), crew)
-        self.spans = crew.spans(height(rows), centres.size)  # at worst D decides each row among all centres
+            origin = centres.mean(axis=0, dtype=np.float64).astype(centres.dtype)
+            self.search = GemmSearch(rows, width, origin, executor)
+        # a row costs as much as all centres: at worst D decides it among them all
+        self.spans = split_rows(height(rows), centres.size, executor.threads)
         self.todo = np.empty(height(rows), dtype=np.int64)
 
     def follow(self, centres: npt.NDArray[Any]) -> Labels:
         """The labels for these centres. (The array is written anew at the next call.)"""
         after = targets(centres)
-        drift = self.search.prepare(steps(self.centres, after), after, self.crew)
+        drift = self.search.prepare(steps(self.centres, after), after, self.executor)
         self.centres = after
 
         def over(span: Span) -> None:
@@ -69,19 +79,12 @@ class Assignment:
             count = screen(self.rows, after, drift, self.slack, self.state, span, todo)
             self.search.resolve(after, self.state, todo[:count])
 
-        self.crew.each(over, self.spans)
+        self.executor.map(over, self.spans)
         return self.state.labels
 
     def distances(self) -> Floats:
         """D of every row to its own centre."""
-        out = np.empty(height(self.rows))
-        self.crew.each(
-            lambda span: own_distances(
-                self.rows, self.centres, self.state.labels, span.first, out[span.first : span.last]
-            ),
-            self.spans,
-        )
-        return out
+        return distances_to_own(self.rows, self.centres, self.state.labels, self.executor)
 
 
 def assign(rows: AnyRows, centres: npt.NDArray[Any], threads: int | None = None) -> tuple[Labels, Floats]:
@@ -92,8 +95,8 @@ def assign(rows: AnyRows, centres: npt.NDArray[Any], threads: int | None = None)
     >>> labels, distances
     (array([0, 0, 1], dtype=int32), array([0., 9., 1.]))
     """
-    with crew(threads) as workers, one_blas_thread(rows):
-        assignment = Assignment(rows, centres, workers)
+    with ThreadExecutor(threads) as executor, one_blas_thread(rows):
+        assignment = Assignment(rows, centres, executor)
         return assignment.follow(centres), assignment.distances()
 
 
@@ -106,9 +109,9 @@ def all_distances(rows: AnyRows, centres: npt.NDArray[Any], threads: int | None 
     """
     out = np.empty((height(rows), centres.shape[0]), dtype=centres.dtype)
     against = targets(centres)
-    with crew(threads) as workers:
-        spans = workers.spans(height(rows), centres.size)
-        workers.each(lambda span: every_distance(rows, against, span, out), spans)
+    with ThreadExecutor(threads) as executor:
+        spans = split_rows(height(rows), centres.size, executor.threads)
+        executor.map(lambda span: every_distance(rows, against, span, out), spans)
     return out
 
 
@@ -121,7 +124,7 @@ def lloyd(
     tol: float = 0.0,
     threads: int | None = None,
     callback: Callback | None = None,
-) -> Fit:
+) -> LloydFit:
     """From these centres until no label changes, the centres' squared shift is at most tol·variance, or max_iter.
 
     A cluster that loses its last row starts again at the row farthest from its own centre (see `_restart`).
@@ -132,30 +135,30 @@ def lloyd(
     (array([ 1., 12.]), 10.0, 3)
     """
     k, width = centres.shape
-    with crew(threads) as workers, one_blas_thread(rows):
+    with ThreadExecutor(threads) as executor, one_blas_thread(rows):
         means = Means(rows, weights, k, width)
-        assignment = Assignment(rows, centres, workers)
+        assignment = Assignment(rows, centres, executor)
         history: list[float] = []
         middle, spread = np.zeros(width), 0.0
         iteration = 0
         for iteration in range(1, max_iter + 1):
-            moved = means.follow(assignment.follow(centres), workers)
+            moved = means.follow(assignment.follow(centres), executor)
             before, centres = centres, means.centres(centres)
             if iteration == 1:
-                middle, spread = _spread(means, workers)
+                middle, spread = _spread(means, executor)
             history.append(max(spread - _between(means, middle), 0.0))
-            centres = _restart(means, centres, workers)
+            centres = _restart(means, centres, executor)
             shift = float(np.sum((centres.astype(np.float64) - before) ** 2))
             if callback is not None:
                 callback(iteration, history[-1], shift)
             if moved == 0 or shift <= tol * spread / (means.mass.sum() * width):
                 break
-        means.follow(assignment.state.labels, workers, afresh=True)
+        means.follow(assignment.state.labels, executor, afresh=True)
         if means.members.all():
             centres = means.centres(centres)
         labels = assignment.follow(centres)
         inertia = float(np.sum(weights * assignment.distances()))
-        return Fit(centres, labels.copy(), inertia, iteration, history)
+        return LloydFit(centres, labels.copy(), inertia, iteration, history)
 
 
 def one_blas_thread(rows: AnyRows) -> AbstractContextManager[Any]:
@@ -167,15 +170,10 @@ def one_blas_thread(rows: AnyRows) -> AbstractContextManager[Any]:
     return threadpool_limits(limits=1, user_api="blas")  # type: ignore[no-any-return]
 
 
-def _spread(means: Means, workers: Crew) -> tuple[Floats, float]:
+def _spread(means: Means, executor: ThreadExecutor) -> tuple[Floats, float]:
     """The weighted mean m of all rows, and Σ w ‖x − m‖²."""
-    n, width = means.weights.size, means.sums.shape[1]
     middle = means.sums.sum(axis=0) / means.mass.sum()
-    distances, labels, centre = np.empty(n), np.zeros(n, dtype=np.int32), targets(middle[None])
-    workers.each(
-        lambda span: own_distances(means.rows, centre, labels, span.first, distances[span.first : span.last]),
-        workers.spans(n, width),
-    )
+    distances = distances_to_point(means.rows, middle, means.weights.size, executor)
     return middle, float(np.sum(means.weights * distances))
 
 
@@ -185,7 +183,7 @@ def _between(means: Means, middle: Floats) -> float:
     return float(np.sum(means.mass * np.einsum("cf,cf->c", offset, offset)))
 
 
-def _restart(means: Means, centres: npt.NDArray[Any], workers: Crew) -> npt.NDArray[Any]:
+def _restart(means: Means, centres: npt.NDArray[Any], executor: ThreadExecutor) -> npt.NDArray[Any]:
     """Each empty cluster, in order, starts again at the row farthest from its nearest centre (the first such row).
 
     Rows of weight 0 are not chosen; where all distances are 0 (fewer distinct rows than clusters) it stays. Other
@@ -195,9 +193,8 @@ def _restart(means: Means, centres: npt.NDArray[Any], workers: Crew) -> npt.NDAr
     if empty.size == 0:
         return centres
     rows, labels = means.rows, means.labels
-    distances, own = np.empty(labels.size), targets(centres)
-    spans = workers.spans(labels.size, centres.shape[1])
-    workers.each(lambda span: own_distances(rows, own, labels, span.first, distances[span.first : span.last]), spans)
+    distances = distances_to_own(rows, targets(centres), labels, executor)
+    spans = split_rows(labels.size, centres.shape[1], executor.threads)
     distances[means.weights == 0] = 0
     centres = centres.copy()
     for c in empty:
@@ -205,7 +202,7 @@ def _restart(means: Means, centres: npt.NDArray[Any], workers: Crew) -> npt.NDAr
         if distances[far] == 0:
             break
         centres[c] = take(rows, np.array([far]), centres.shape[1])[0]
-        workers.each(partial(_nearer, rows, targets(centres[c : c + 1]), distances), spans)
+        executor.map(partial(_nearer, rows, targets(centres[c : c + 1]), distances), spans)
     return centres
 
 

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import by_type, jit
-from onepass.cluster.crew import WORK, Crew, Span
 from onepass.cluster.points import Labels, height
+from onepass.cluster.spans import WORK, Span
+from onepass.executor import ThreadExecutor
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
 
 WORTH_SHARING = 2e6  # additions that take longer than waking the threads, each of which reads all labels
@@ -32,7 +33,7 @@ class Means:
         self.labels: Labels = np.full(height(rows), -1, dtype=np.int32)  # -1: in no sum yet
         self.moves = 0
 
-    def follow(self, labels: Labels, crew: Crew, afresh: bool = False) -> int:
+    def follow(self, labels: Labels, executor: ThreadExecutor, afresh: bool = False) -> int:
         """Takes the rows to their new clusters; how many moved."""
         moved = np.flatnonzero(labels != self.labels)
         count = int(moved.size)
@@ -43,11 +44,11 @@ class Means:
             moved = np.arange(labels.size)
         cost = moved.size * self.sums.shape[1]
         k = len(self.mass)
-        shares = crew.threads if cost > WORTH_SHARING else 1
+        shares = executor.threads if cost > WORTH_SHARING else 1
         # Neighbours stay with one thread: two that wrote to one cache line would wait for each other all the time.
         bounds = [Span(k * share // shares, k * (share + 1) // shares) for share in range(shares)]
         for part in np.array_split(moved, int(cost / WORK) + 1):
-            crew.each(partial(self._transfer, labels, part), bounds)
+            executor.map(partial(self._transfer, labels, part), bounds)
         self.labels[moved] = labels[moved]
         empty = self.members == 0
         self.sums[empty], self.mass[empty] = 0, 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,14 @@ Labels = npt.NDArray[np.int32]
 REACH = {np.dtype(np.float32): 1e15, np.dtype(np.float64): 1e150}
 
 PIECE = 1 << 16  # values looked at together: they fit the second-level cache
+
+
+class WeightedRows(NamedTuple):
+    """Checked rows, their number of columns (which sparse rows do not know), and a weight for each."""
+
+    rows: AnyRows
+    width: int
+    weights: Floats
 
 
 def as_points(X: Any, name: str = "X") -> AnyRows:

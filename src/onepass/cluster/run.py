@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass.cluster.kmeans import Callback, Fit, lloyd
+from onepass.cluster.kmeans import Callback, LloydFit, lloyd
 from onepass.cluster.optimum import Quality, quality
-from onepass.cluster.points import Labels, as_count, as_points, as_weights, height
+from onepass.cluster.points import Labels, WeightedRows, as_count, as_points, as_weights, height
 from onepass.cluster.seeding import METHODS, seed
 
 PROVED = ("k-means++", "local-search++")  # seedings with E φ ≤ 8(ln k + 2)·φ_OPT
@@ -49,22 +49,22 @@ def kmeans(
     rows = as_points(X)
     weights = as_weights(sample_weight, height(rows))
     k, width = as_count(n_clusters, height(rows)), int(np.shape(X)[1])
-    check(init, max_iter, tol, delta)
+    check_parameters(init, max_iter, tol, delta)
     sequence = (
         random_state if isinstance(random_state, np.random.SeedSequence) else np.random.SeedSequence(random_state)
     )
     potentials: list[float] = []
     drawn: list[float] = []
-    best: Fit | None = None
-    for own in sequence.spawn(runs(init, n_init)):
+    best: LloydFit | None = None
+    for own in sequence.spawn(seeding_count(init, n_init)):
         if isinstance(init, str):
-            seeding = seed(rows, width, k, weights, method=init, random_state=own, threads=threads)
+            seeding = seed(WeightedRows(rows, width, weights), k, method=init, random_state=own, threads=threads)
             start = seeding.centres
             potentials.append(seeding.potential)
             drawn.append(seeding.drawn)
         else:
             found = init(X, k, random_state=int(own.generate_state(1)[0])) if callable(init) else init
-            start = given(found, k, width, rows.values.dtype)
+            start = as_centres(found, k, width, rows.values.dtype)
         fit = lloyd(rows, start, weights, max_iter=max_iter, tol=tol, threads=threads, callback=callback)
         if best is None or fit.inertia < best.inertia:
             best = fit
@@ -73,7 +73,7 @@ def kmeans(
     return Result(*best, potentials, quality(best.inertia, drawn, k, delta) if proved else None)
 
 
-def check(init: Any, max_iter: Any, tol: Any, delta: Any) -> None:
+def check_parameters(init: Any, max_iter: Any, tol: Any, delta: Any) -> None:
     """Raises ValueError, naming the parameter, before anything is computed."""
     if not isinstance(max_iter, (int, np.integer)) or max_iter < 1:
         raise ValueError(f"max_iter must be a positive integer, not {max_iter!r}")
@@ -85,7 +85,7 @@ def check(init: Any, max_iter: Any, tol: Any, delta: Any) -> None:
         raise ValueError(f"init must be one of {', '.join(METHODS)}, an array or a callable, not {init!r}")
 
 
-def runs(init: Any, n_init: Any) -> int:
+def seeding_count(init: Any, n_init: Any) -> int:
     """How many seedings: "auto" is 1, but 10 where they are left to chance; given centres need only one."""
     if n_init != "auto" and (not isinstance(n_init, (int, np.integer)) or n_init < 1):
         raise ValueError(f"n_init must be 'auto' or a positive integer, not {n_init!r}")
@@ -95,7 +95,7 @@ def runs(init: Any, n_init: Any) -> int:
     return (10 if by_chance else 1) if n_init == "auto" else int(n_init)
 
 
-def given(init: Any, k: int, width: int, dtype: Any) -> npt.NDArray[Any]:
+def as_centres(init: Any, k: int, width: int, dtype: Any) -> npt.NDArray[Any]:
     """A copy of the centres that were given, in this type, if there are k of this width."""
     centres = np.array(init, dtype=dtype, order="C")
     if centres.shape != (k, width):

@@ -5,7 +5,7 @@
 See wang-lecture10, Algorithm 4 (D. Arthur, S. Vassilvitskii, 2007): E φ ≤ 8(ln k + 2)·φ_OPT. The draws are those of the
 definition, but most distances are never computed: if the new centre lies at least twice as far from x's centre as x
 does, x stays (E. Raff, *Exact acceleration of k-means++ and k-means‖*, IJCAI 2021). Dense rows
-are ruled out by their shadows instead, which is cheaper still and rules out more.
+are ruled out by their projections (see `projection`) instead, which is cheaper still and rules out more.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import jit
-from onepass.cluster.crew import BLOCK, Crew, Span, crew
-from onepass.cluster.distance import Targets, own_distances, seek, squared_distance, targets
+from onepass.cluster.distance import Targets, distances_to_point, seek, squared_distance, targets
 from onepass.cluster.kmeans import assign
+from onepass.cluster.local_search import LocalSearch
 from onepass.cluster.means import masses
-from onepass.cluster.points import Labels, as_count, as_points, as_weights, height, take
-from onepass.cluster.shadow import Tiles, cast, measure
-from onepass.cluster.swaps import Swaps
+from onepass.cluster.points import Labels, WeightedRows, as_count, as_points, as_weights, height, take
+from onepass.cluster.projection import Tiles, project, squared_distances
+from onepass.cluster.spans import BLOCK, split_rows
 from onepass.errors import DataError
+from onepass.executor import ThreadExecutor
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
@@ -72,25 +73,14 @@ def kmeans_plusplus(
     0.0
     """
     rows = as_points(X)
-    weights = as_weights(sample_weight, height(rows))
+    points = WeightedRows(rows, np.shape(X)[1], as_weights(sample_weight, height(rows)))
     k = as_count(n_clusters, height(rows))
-    return seed(
-        rows,
-        np.shape(X)[1],
-        k,
-        weights,
-        method=method,
-        candidates=candidates,
-        random_state=random_state,
-        threads=threads,
-    )
+    return seed(points, k, method=method, candidates=candidates, random_state=random_state, threads=threads)
 
 
 def seed(
-    rows: AnyRows,
-    width: int,
+    points: WeightedRows,
     k: int,
-    weights: Floats,
     *,
     method: str = "k-means++",
     candidates: int | None = None,
@@ -104,46 +94,47 @@ def seed(
         raise ValueError("candidates is a positive number of draws a step, for method='greedy-k-means++' only")
     if candidates is None:
         candidates = 2 + int(np.log(k)) if method == "greedy-k-means++" else 1
-    with crew(threads) as workers:
-        drawing = Drawing(rows, width, weights, np.random.default_rng(random_state), workers)
-        indices = METHODS[method](drawing, k, candidates)
+    with ThreadExecutor(threads) as executor:
+        sampler = D2Sampler(points, np.random.default_rng(random_state), executor)
+        indices = METHODS[method](sampler, k, candidates)
     short = k - indices.size
     indices = np.concatenate([indices, np.repeat(indices[:1], short)])
-    drawn = drawing.potential if drawing.drawn is None else drawing.drawn
-    return Seeding(take(rows, indices, width), indices, drawing.potential, drawn)
+    drawn = sampler.potential if sampler.drawn is None else sampler.drawn
+    return Seeding(sampler.take(indices), indices, sampler.potential, drawn)
 
 
-class Rule(NamedTuple):
+class Pruning(NamedTuple):
     """What decides, without D, that a row stays with its owner when new centres come."""
 
     name: int  # of the new centre: how many there are so far
-    gaps: Floats  # D(new centre, old centre), for rows without shadows
+    gaps: Floats  # D(new centre, old centre), for rows without projections
     doubt: float  # how much such a D may be off
-    tiles: Tiles  # see `Shadows`
-    shades: Tiles  # shadows of the new centres
-    dim: float  # the three numbers of Shadows.reach
+    tiles: Tiles  # see `Projections`
+    projected: Tiles  # projections of the new centres
+    blur: float  # the three numbers of Projections.reach
     grow: float
     floor: float
 
 
-class Drawing:
+class D2Sampler:
     """D² of every row to the centres so far, and draws in proportion to it."""
 
-    def __init__(self, rows: AnyRows, width: int, weights: Floats, rng: np.random.Generator, crew: Crew):
-        self.rows, self.width, self.weights, self.rng, self.crew = rows, width, weights, rng, crew
-        self.doubt, self.shadows = _doubt(rows, width, crew), cast(rows, crew)
-        self.spans = crew.spans(weights.size, width)
+    def __init__(self, points: WeightedRows, rng: np.random.Generator, executor: ThreadExecutor):
+        rows, width, weights = self.rows, self.width, self.weights = points
+        self.rng, self.executor = rng, executor
+        self.doubt, self.projections = _doubt(rows, width, executor), project(rows, executor)
+        self.spans = split_rows(weights.size, width, executor.threads)
         self.drawn: float | None = None  # the potential before swaps, where swaps are made
         self.start()
 
     def start(self) -> None:
         """No centre yet: the first draw is ∝ weight."""
         self.owner = np.zeros(self.weights.size, dtype=np.int32)
-        self.know(np.ones(self.weights.size))
+        self.set_distances(np.ones(self.weights.size))
 
-    def know(self, closest: Floats) -> None:
+    def set_distances(self, closest: Floats) -> None:
         """Sets D² of every row."""
-        self.closest, self.reach = closest, self.shadows.reach(closest)
+        self.closest, self.reach = closest, self.projections.reach(closest)
         odds = self.weights * closest
         self.sums = np.array([odds[b : b + BLOCK].sum() for b in range(0, odds.size, BLOCK)])
 
@@ -157,6 +148,10 @@ class Drawing:
         ends = np.cumsum(self.sums)
         return np.array([self._row_at(u * ends[-1], ends) for u in self.rng.random(count)], dtype=np.int64)
 
+    def take(self, indices: Ints) -> npt.NDArray[Any]:
+        """These rows as a dense matrix."""
+        return take(self.rows, indices, self.width)
+
     def _row_at(self, target: float, ends: Floats) -> int:
         """The first row at which the running sum of w·D², taken block by block, exceeds the target."""
         block = int(np.searchsorted(ends, target, side="right"))
@@ -169,137 +164,134 @@ class Drawing:
             row = int(np.flatnonzero(np.diff(inside, prepend=0.0))[-1])
         return block * BLOCK + row
 
-    def absorb(self, centres: Targets, count: int, new: Targets, row: Ints) -> None:
+    def add_centre(self, centres: Targets, count: int, new: Targets, row: Ints) -> None:
         """Lets rows that are nearer to this row than to any of the `count` centres so far change over to it."""
         if count == 0:
             self.closest[:], self.reach[:] = np.inf, np.inf
         rule, best = self._rule(centres, count, new, row), (self.closest, self.owner, self.reach)
-        self.crew.each(lambda span: _absorb(self.rows, new, rule, self.weights, best, span, self.sums), self.spans)
+        self.executor.map(
+            lambda span: _add_centre(self.rows, new, rule, self.weights, best, span, self.sums), self.spans
+        )
 
     def gains(self, centres: Targets, count: int, tried: Targets, drawn: Ints) -> Floats:
         """By how much each of the drawn rows would lower the potential as the next centre."""
         rule, best = self._rule(centres, count, tried, drawn), (self.closest, self.owner, self.reach)
         gains = np.zeros((self.sums.size, drawn.size))
-        spans = self.crew.spans(self.weights.size, tried.values.size)
-        self.crew.each(lambda span: _gains(self.rows, tried, rule, self.weights, best, span, gains), spans)
+        spans = split_rows(self.weights.size, tried.values.size, self.executor.threads)
+        self.executor.map(lambda span: _gains(self.rows, tried, rule, self.weights, best, span, gains), spans)
         return np.asarray(gains.sum(axis=0))
 
-    def _rule(self, centres: Targets, count: int, new: Targets, rows: Ints) -> Rule:
+    def _rule(self, centres: Targets, count: int, new: Targets, rows: Ints) -> Pruning:
         gaps = np.zeros((rows.size, max(count, 1)))
-        if not self.shadows.tiles.size:
+        if not self.projections.tiles.size:
             _between(Dense(new.values), centres, count, gaps)
-        tiles, dim, relative, floor = self.shadows
-        return Rule(count, gaps, self.doubt, tiles, self.shadows.of(rows), dim, 1 + relative, floor)
+        tiles, blur, relative, floor = self.projections
+        return Pruning(count, gaps, self.doubt, tiles, self.projections.of(rows), blur, 1 + relative, floor)
 
 
-def _plain(drawing: Drawing, k: int, candidates: int) -> Ints:
+def d2_sampling(sampler: D2Sampler, k: int, candidates: int) -> Ints:
     """Plain D² sampling, or the best of several candidates each step: the row that lowers the potential most."""
-    centres = Targets(np.zeros((k, drawing.width), dtype=drawing.rows.values.dtype), np.zeros(k))
+    centres = Targets(np.zeros((k, sampler.width), dtype=sampler.rows.values.dtype), np.zeros(k))
     indices: list[int] = []
     for c in range(k):
-        if c > 0 and drawing.potential == 0:
+        if c > 0 and sampler.potential == 0:
             break
-        drawn = drawing.draw(candidates if c else 1)
-        tried = targets(take(drawing.rows, drawn, drawing.width))
-        best = int(np.argmax(drawing.gains(centres, c, tried, drawn))) if drawn.size > 1 else 0
+        drawn = sampler.draw(candidates if c else 1)
+        tried = targets(sampler.take(drawn))
+        best = int(np.argmax(sampler.gains(centres, c, tried, drawn))) if drawn.size > 1 else 0
         new = Targets(tried.values[best : best + 1], tried.norms[best : best + 1])
-        drawing.absorb(centres, c, new, drawn[best : best + 1])
+        sampler.add_centre(centres, c, new, drawn[best : best + 1])
         centres.values[c], centres.norms[c] = new.values[0], new.norms[0]
         indices.append(int(drawn[best]))
     return np.array(indices, dtype=np.int64)
 
 
-def _local_search(drawing: Drawing, k: int, candidates: int) -> Ints:
-    """Plain D² sampling, then SWAPS·k draws more, each of which may take the place of a centre. See `swaps`."""
-    indices = _plain(drawing, k, 1)
-    drawing.drawn = drawing.potential
-    if indices.size < 2 or drawing.potential == 0:
+def _local_search(sampler: D2Sampler, k: int, candidates: int) -> Ints:
+    """Plain D² sampling, then SWAPS·k draws more, each of which may take the place of a centre. See `local_search`."""
+    indices = d2_sampling(sampler, k, 1)
+    sampler.drawn = sampler.potential
+    if indices.size < 2 or sampler.potential == 0:
         return indices
-    swaps = Swaps(drawing.rows, drawing.weights, targets(take(drawing.rows, indices, drawing.width)), drawing.crew)
+    search = LocalSearch(sampler.rows, sampler.weights, targets(sampler.take(indices)), sampler.executor)
     for _ in range(SWAPS * k):
-        drawing.know(swaps.two.first)
-        if drawing.potential == 0:
+        sampler.set_distances(search.two.first)
+        if sampler.potential == 0:
             break
-        drawn = drawing.draw(1)
-        tried = targets(take(drawing.rows, drawn, drawing.width))
-        out, potential = swaps.best(tried)
-        if potential < drawing.potential:
-            swaps.swap(out, tried)
+        drawn = sampler.draw(1)
+        tried = targets(sampler.take(drawn))
+        out, potential = search.best(tried)
+        if potential < sampler.potential:
+            search.swap(out, tried)
             indices[out] = drawn[0]
-    drawing.know(swaps.two.first)
+    sampler.set_distances(search.two.first)
     return indices
 
 
-def _random(drawing: Drawing, k: int, candidates: int) -> Ints:
+def _random(sampler: D2Sampler, k: int, candidates: int) -> Ints:
     """k rows without replacement, ∝ weight."""
-    weights = drawing.weights
+    weights = sampler.weights
     if np.count_nonzero(weights) < k:
         raise DataError(
             f"n_clusters={k} is more than the {np.count_nonzero(weights)} rows of positive weight: lower it"
         )
-    indices = drawing.rng.choice(weights.size, size=k, replace=False, p=weights / weights.sum())
-    _judge(drawing, indices)
+    indices = sampler.rng.choice(weights.size, size=k, replace=False, p=weights / weights.sum())
+    _assign_to(sampler, indices)
     return np.asarray(indices, dtype=np.int64)
 
 
-def _parallel(drawing: Drawing, k: int, candidates: int) -> Ints:
+def _parallel(sampler: D2Sampler, k: int, candidates: int) -> Ints:
     """Rows kept independently with probability min(1, 2k·w·D²/φ) in each round; among them, weighted D² sampling.
 
     See bahmani2012 (B. Bahmani et al., *Scalable k-means++*, VLDB 2012). Differs: where the rounds find fewer than k
     rows, plain sampling takes over.
     """
-    chosen = drawing.draw(1)
-    owner = _judge(drawing, chosen)
+    chosen = sampler.draw(1)
+    owner = _assign_to(sampler, chosen)
     for _ in range(ROUNDS):
-        odds = drawing.weights * drawing.closest
+        odds = sampler.weights * sampler.closest
         if not odds.any():
             break
-        kept = np.flatnonzero(drawing.rng.random(odds.size) * odds.sum() < OVERSAMPLING * k * odds)
+        kept = np.flatnonzero(sampler.rng.random(odds.size) * odds.sum() < OVERSAMPLING * k * odds)
         if kept.size == 0:
             continue
-        labels, distances = assign(drawing.rows, take(drawing.rows, kept, drawing.width), drawing.crew.threads)
-        nearer = distances < drawing.closest
+        labels, distances = assign(sampler.rows, sampler.take(kept), sampler.executor.threads)
+        nearer = distances < sampler.closest
         owner[nearer] = labels[nearer] + chosen.size
-        drawing.closest[nearer] = distances[nearer]
+        sampler.closest[nearer] = distances[nearer]
         chosen = np.concatenate([chosen, kept])
     if chosen.size < k:
-        drawing.start()
-        return _plain(drawing, k, 1)
-    mass = masses(owner, drawing.weights, chosen.size)
-    among = Drawing(Dense(take(drawing.rows, chosen, drawing.width)), drawing.width, mass, drawing.rng, drawing.crew)
-    indices = chosen[_plain(among, k, 1)]
-    _judge(drawing, indices)
+        sampler.start()
+        return d2_sampling(sampler, k, 1)
+    mass = masses(owner, sampler.weights, chosen.size)
+    candidate_rows = WeightedRows(Dense(sampler.take(chosen)), sampler.width, mass)
+    among = D2Sampler(candidate_rows, sampler.rng, sampler.executor)
+    indices = chosen[d2_sampling(among, k, 1)]
+    _assign_to(sampler, indices)
     return np.asarray(indices, dtype=np.int64)
 
 
-METHODS: dict[str, Callable[[Drawing, int, int], Ints]] = {
-    "k-means++": _plain,
-    "greedy-k-means++": _plain,
+METHODS: dict[str, Callable[[D2Sampler, int, int], Ints]] = {
+    "k-means++": d2_sampling,
+    "greedy-k-means++": d2_sampling,
     "local-search++": _local_search,
     "k-means||": _parallel,
     "random": _random,
 }
 
 
-def _judge(drawing: Drawing, indices: Ints) -> Labels:
+def _assign_to(sampler: D2Sampler, indices: Ints) -> Labels:
     """Sets D² to the distances from these rows; each row's nearest among them."""
-    labels, closest = assign(drawing.rows, take(drawing.rows, indices, drawing.width), drawing.crew.threads)
-    drawing.know(closest)
+    labels, closest = assign(sampler.rows, sampler.take(indices), sampler.executor.threads)
+    sampler.set_distances(closest)
     return labels
 
 
-def _doubt(rows: AnyRows, width: int, crew: Crew) -> float:
+def _doubt(rows: AnyRows, width: int, executor: ThreadExecutor) -> float:
     """How much a computed D may be off in absolute terms: only sparse rows cancel."""
     if not isinstance(rows, Rows):
         return 0.0
-    origin, labels = targets(np.zeros((1, width), dtype=rows.values.dtype)), np.zeros(height(rows), dtype=np.int32)
-
-    def squared_length(span: Span) -> float:
-        lengths = np.empty(span.last - span.first)
-        own_distances(rows, origin, labels, span.first, lengths)
-        return float(lengths.max())
-
-    longest = float(max(crew.each(squared_length, crew.spans(labels.size, width))))
+    origin = np.zeros(width, dtype=rows.values.dtype)
+    longest = float(distances_to_point(rows, origin, height(rows), executor).max())
     return 16 * (width + 8) * float(np.finfo(np.float64).eps) * 4 * longest
 
 
@@ -312,18 +304,18 @@ def _between(rows, centres, c, gaps) -> Any:  # type: ignore[no-untyped-def]
 
 
 @jit
-def _contested(rule, j, best, first, last, scratch) -> Any:  # type: ignore[no-untyped-def]
+def _candidates(rule, j, best, first, last, scratch) -> Any:  # type: ignore[no-untyped-def]
     """Lists the rows first..last − 1 that the j-th new centre may be nearer to than their owner is; how many.
 
-    By the shadows where they were cast, else by the owner's distance from the new centre. Every row is written to the
-    list, and only those that stay are moved past, so that no branch is left to guess. What stands behind the last of
-    them is a row too, if not one of them: it may be sought.
+    By the projections where there are any, else by the owner's distance from the new centre. Every row is written to
+    the list, and only those that stay are moved past, so that no branch is left to guess. What stands behind the last
+    of them is a row too, if not one of them: it may be sought.
     """
     closest, owner, reach = best
     found, acc = scratch
     count = np.uint64(0)
     if rule.tiles.shape[1] > 0:
-        measure(rule.tiles[first // BLOCK], rule.shades[j], acc)
+        squared_distances(rule.tiles[first // BLOCK], rule.projected[j], acc)
         for l in range(np.uint64(last - first)):
             i = np.uint64(first) + l
             found[count] = i
@@ -337,21 +329,21 @@ def _contested(rule, j, best, first, last, scratch) -> Any:  # type: ignore[no-u
 
 
 @jit
-def _absorb(rows, new, rule, weights, best, span, sums) -> Any:  # type: ignore[no-untyped-def]
+def _add_centre(rows, new, rule, weights, best, span, sums) -> Any:  # type: ignore[no-untyped-def]
     """D² and its owner after one new centre, and Σ w·D² of each of the span's blocks."""
     closest, owner, reach = best
     scratch = np.zeros(BLOCK + AHEAD, dtype=np.int64), np.empty(BLOCK, dtype=np.float32)
     for first in range(span.first, span.last, BLOCK):
         last = min(first + BLOCK, span.last)
         changed = False
-        for at in range(_contested(rule, np.uint64(0), best, first, last, scratch)):
+        for at in range(_candidates(rule, np.uint64(0), best, first, last, scratch)):
             i = np.uint64(scratch[0][at])
             seek(rows, np.uint64(scratch[0][at + np.uint64(AHEAD)]))
             distance = squared_distance(rows, i, new, np.uint64(0))
             if distance < closest[i]:
                 closest[i] = distance
                 owner[i] = rule.name
-                reach[i] = (np.sqrt(distance) + rule.dim) ** 2 * rule.grow + rule.floor
+                reach[i] = (np.sqrt(distance) + rule.blur) ** 2 * rule.grow + rule.floor
                 changed = True
         if changed:
             total = 0.0
@@ -369,7 +361,7 @@ def _gains(rows, tried, rule, weights, best, span, gains) -> Any:  # type: ignor
         last = min(first + BLOCK, span.last)
         for j in range(np.uint64(tried.norms.size)):
             gain = 0.0
-            for at in range(_contested(rule, j, best, first, last, scratch)):
+            for at in range(_candidates(rule, j, best, first, last, scratch)):
                 i = np.uint64(scratch[0][at])
                 seek(rows, np.uint64(scratch[0][at + np.uint64(AHEAD)]))
                 gain += weights[i] * max(closest[i] - squared_distance(rows, i, tried, j), 0.0)

@@ -11,19 +11,19 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from onepass.cluster.crew import crew
 from onepass.cluster.kmeans import assign, lloyd
 from onepass.cluster.means import Means, masses
-from onepass.cluster.points import as_points, height, in_type, piece_weights
-from onepass.cluster.run import given
-from onepass.cluster.seeding import Drawing, _plain, seed
+from onepass.cluster.points import WeightedRows, as_points, height, in_type, piece_weights
+from onepass.cluster.run import as_centres
+from onepass.cluster.seeding import D2Sampler, d2_sampling, seed
 from onepass.errors import DataError
+from onepass.executor import ThreadExecutor
 from onepass.rows import AnyRows, Dense, Floats
 
 FAN = 4  # sets of a coreset that are merged at a time
 
 
-class Pending:
+class RowBuffer:
     """Rows that wait until there are enough of them."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class MiniBatches:
             raise ValueError(f"batch_size={batch_size} must be at least n_clusters={n_clusters}")
         self.n_clusters, self.batch_size, self.random_state = n_clusters, batch_size, random_state
         self.init = init
-        self.pending = Pending()
+        self.pending = RowBuffer()
         self.settled = start  # after the last whole batch
 
     def feed(self, X: Any, weights: Floats, threads: int | None) -> None:
@@ -123,8 +123,8 @@ class MiniBatches:
         centres, mass = self.settled
         labels, _ = assign(in_type(rows, centres), centres, threads)
         batch = Means(rows, weights, self.n_clusters, X.shape[1])
-        with crew(threads) as workers:
-            batch.follow(labels, workers)
+        with ThreadExecutor(threads) as executor:
+            batch.follow(labels, executor)
         total = mass + batch.mass
         offset = batch.sums - batch.mass[:, None] * centres
         moved = centres + offset / np.where(total > 0, total, 1)[:, None]
@@ -133,9 +133,10 @@ class MiniBatches:
     def _seeded(self, X: Any, rows: AnyRows, weights: Floats, threads: int | None) -> npt.NDArray[Any]:
         k, width, own = self.n_clusters, X.shape[1], self.random_state
         if isinstance(self.init, str):
-            return seed(rows, width, k, weights, method=self.init, random_state=own, threads=threads).centres
+            points = WeightedRows(rows, width, weights)
+            return seed(points, k, method=self.init, random_state=own, threads=threads).centres
         found = self.init(X, k, random_state=own) if callable(self.init) else self.init
-        return given(found, k, width, rows.values.dtype)
+        return as_centres(found, k, width, rows.values.dtype)
 
 
 class Coreset:
@@ -158,7 +159,7 @@ class Coreset:
         if size < 1:
             raise ValueError(f"size must be at least 1, not {size}")
         self.size, self.random_state = size, random_state
-        self.pending = Pending()
+        self.pending = RowBuffer()
         self.levels: list[list[tuple[npt.NDArray[np.float64], Floats]]] = []
         self.width: int | None = None
         self.reductions = 0
@@ -218,7 +219,7 @@ class Coreset:
             return X[: self.size], weights[: self.size]
         self.reductions += 1
         rng = np.random.default_rng([self.random_state, self.reductions])
-        with crew(1) as workers:
-            drawing = Drawing(Dense(X), X.shape[1], weights, rng, workers)
-            chosen = _plain(drawing, min(self.size, len(X)), 1)
-        return X[chosen], masses(drawing.owner, weights, chosen.size)
+        with ThreadExecutor(1) as executor:
+            sampler = D2Sampler(WeightedRows(Dense(X), X.shape[1], weights), rng, executor)
+            chosen = d2_sampling(sampler, min(self.size, len(X)), 1)
+        return X[chosen], masses(sampler.owner, weights, chosen.size)

@@ -6,7 +6,7 @@ covers all rounds as if one machine had read them.
 
     inputs     what the chunks are                       chunks     how a worker reads one
     summaries  what of a chunk travels, and merging it   tasks      the pure functions that workers run
-    crews      who runs tasks: Dask, or this process     clusters   connecting, local workers, versions
+    executors  who runs tasks: Dask, or this process     clusters   connecting, local workers, versions
     learning   the two steps and the waves               merged     what stands where a pass would
     kmeans     k-means‖ and Lloyd by partial sums
 

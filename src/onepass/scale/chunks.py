@@ -23,7 +23,7 @@ class Piece(NamedTuple):
 
 
 @dataclass
-class Told:
+class ReadReport:
     """What reading a chunk showed beside its rows."""
 
     skipped: int = 0
@@ -49,7 +49,7 @@ class FileChunk:
         part = "" if self.span is None else f", {what} {self.span[0]:,} to {self.span[1]:,}"
         return f"chunk {self.number} ({printable(self.path)}{part})"
 
-    def read(self, data: Any, told: Told) -> Iterator[Piece]:
+    def read(self, data: Any, report: ReadReport) -> Iterator[Piece]:
         """Its rows, parsed by the caller's own thread."""
         from onepass.io import open_stream
 
@@ -61,8 +61,8 @@ class FileChunk:
             with open_stream([self.path], threads=0, **options) as stream:
                 for rows, labels, _ in stream:
                     yield Piece(rows, labels)
-                told.skipped, told.truncated = stream.skipped, stream.truncated
-                told.changed, told.columns = bool(stream.changed), stream.columns
+                report.skipped, report.truncated = stream.skipped, stream.truncated
+                report.changed, report.columns = bool(stream.changed), stream.columns
         except DataError as error:
             if error.line is not None and self.span is not None:
                 error.line += _lines_before(self.path, self.span[0])
@@ -80,11 +80,11 @@ class DataChunk:
     def __str__(self) -> str:
         return f"chunk {self.number} ({self.what})"
 
-    def read(self, data: Any, told: Told) -> Iterator[Piece]:
+    def read(self, data: Any, report: ReadReport) -> Iterator[Piece]:
         """Its rows."""
         if self.target is not None:
             features = data.drop(columns=[self.target])
-            told.columns = tuple(map(str, features.columns))
+            report.columns = tuple(map(str, features.columns))
             yield Piece(features.to_numpy(dtype=np.float64), data[self.target].to_numpy())
             return
         if not (isinstance(data, (tuple, list)) and len(data) == 2):

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass.cluster.crew import crew as threads
 from onepass.cluster.distance import own_distances, targets
 from onepass.cluster.kmeans import assign
 from onepass.cluster.means import Means
-from onepass.cluster.points import as_points, height, in_type, take
-from onepass.cluster.run import check
+from onepass.cluster.points import WeightedRows, as_count, as_points, height, in_type, take
+from onepass.cluster.run import check_parameters
 from onepass.cluster.seeding import OVERSAMPLING, ROUNDS, seed
 from onepass.errors import DataError, ScaleError
+from onepass.executor import ThreadExecutor
 from onepass.rows import AnyRows, Dense, Floats, Ints
-from onepass.scale.chunks import Chunk, DataChunk, Told
-from onepass.scale.crews import Cluster, Crew, Handle, Here
+from onepass.scale.chunks import Chunk, DataChunk, ReadReport
+from onepass.scale.executors import DaskExecutor, Executor, Handle, LocalExecutor
 from onepass.scale.inputs import CHUNK_BYTES, Inputs, cut
 from onepass.scale.summaries import tree
 from onepass.scale.versions import must_match, versions
@@ -59,7 +59,7 @@ def load(chunk: Chunk, data: Any, expected: dict[str, str]) -> AnyRows:
     must_match(expected)
     if isinstance(chunk, DataChunk):
         return as_points(data.to_numpy() if hasattr(data, "to_numpy") else data, str(chunk))
-    pieces = [piece.rows for piece in chunk.read(data, Told())]
+    pieces = [piece.rows for piece in chunk.read(data, ReadReport())]
     if not all(isinstance(piece, Dense) for piece in pieces):
         raise DataError(f"{chunk}: sparse rows have no common width; give a Dask array of sparse blocks")
     return as_points(np.concatenate([piece.values for piece in pieces]), str(chunk))
@@ -77,7 +77,7 @@ def rows_at(rows: AnyRows, indices: Ints, width: int) -> Centres:
     return take(rows, indices, width)
 
 
-def judge(rows: AnyRows, before: Nearest | None, centres: Centres, first: int) -> Nearest:
+def update_nearest(rows: AnyRows, before: Nearest | None, centres: Centres, first: int) -> Nearest:
     """Nearest candidates after some more of them, numbered from `first` on."""
     labels, distances = assign(in_type(rows, centres), centres, 1)
     if before is None:
@@ -93,24 +93,24 @@ def potential(nearest: Nearest) -> float:
     return float(np.sum(nearest.closest))
 
 
-def draw(rows: AnyRows, nearest: Nearest, scale: float, source: Sequence[int], width: int) -> Centres:
+def draw_candidates(rows: AnyRows, nearest: Nearest, scale: float, source: Sequence[int], width: int) -> Centres:
     """Rows kept independently with probability min(1, scale·D²); the chances come from (seed, round, chunk)."""
     chance = np.random.default_rng(list(source)).random(nearest.closest.size)
     return take(rows, np.flatnonzero(chance < scale * nearest.closest), width)
 
 
-def owned(nearest: Nearest, candidates: int) -> Ints:
+def count_owned(nearest: Nearest, candidates: int) -> Ints:
     """How many rows are nearest to each candidate."""
     return np.bincount(nearest.owner, minlength=candidates)
 
 
-def part(rows: AnyRows, centres: Centres) -> Sums:
+def partial_sums(rows: AnyRows, centres: Centres) -> Sums:
     """Sums of the rows of each cluster, in row order, and the inertia about these centres."""
     k, width = centres.shape
     ready = in_type(rows, centres)
     labels, distances = assign(ready, centres, 1)
     means = Means(ready, np.ones(labels.size), k, width)
-    with threads(1) as one:
+    with ThreadExecutor(1) as one:
         means.follow(labels, one)
     return Sums(means.sums, means.members, float(np.sum(distances)))
 
@@ -171,14 +171,13 @@ def kmeans(
     """
     if isinstance(init, str) and init != "k-means||":
         raise ValueError(f"init: 'k-means||' or an array of centres expected on several machines, got {init!r}")
-    check(init if not isinstance(init, str) else "k-means||", max_iter, tol, 0.05)
-    if isinstance(n_clusters, bool) or not isinstance(n_clusters, (int, np.integer)) or n_clusters < 1:
-        raise ValueError(f"n_clusters must be a positive integer, not {n_clusters!r}")
+    check_parameters(init, max_iter, tol, delta=0.05)
+    as_count(n_clusters, n_clusters)
     if isinstance(n_init, bool) or not isinstance(n_init, (int, np.integer)) or n_init < 1:
         raise ValueError(f"n_init must be a positive integer, not {n_init!r}")
     inputs = _inputs(data, chunk_bytes, reading)
-    with Cluster(client) if client is not None else nullcontext(Here()) as crew:
-        run = _Run(inputs, crew, int(n_clusters), max_iter, tol)
+    with DaskExecutor(client) if client is not None else nullcontext(LocalExecutor()) as executor:
+        run = _KMeansRun(inputs, executor, int(n_clusters), max_iter, tol)
         best: tuple[float, Centres, int, list[float], Ints] | None = None
         potentials: list[float] = []
         for number in range(int(n_init)):
@@ -224,11 +223,11 @@ def _inputs(data: Any, chunk_bytes: int, reading: dict[str, Any]) -> Inputs:
     return cut(data, chunk_bytes=chunk_bytes, labelled=False, **reading)
 
 
-class _Run:
+class _KMeansRun:
     """The rows on the workers, and what is asked of them."""
 
-    def __init__(self, inputs: Inputs, crew: Crew, k: int, max_iter: int, tol: float) -> None:
-        self.crew, self.k, self.max_iter, self.tol = crew, k, max_iter, tol
+    def __init__(self, inputs: Inputs, executor: Executor, k: int, max_iter: int, tol: float) -> None:
+        self.executor, self.k, self.max_iter, self.tol = executor, k, max_iter, tol
         self.names = [str(chunk) for chunk in inputs.chunks]
         self._asked = 0
         here = versions()
@@ -245,12 +244,12 @@ class _Run:
 
     def _each(self, function: Any, arguments: list[tuple[Any, ...]]) -> list[Handle]:
         self._asked += 1
-        return self.crew.each(f"{function.__name__}-{self._asked}", function, arguments)
+        return self.executor.each(f"{function.__name__}-{self._asked}", function, arguments)
 
     def _all(self, handles: list[Handle]) -> list[Any]:
         """The results in the chunks' order."""
-        found: dict[int, Any] = dict(self.crew.fetch(handles, self.names))
-        self.crew.drop(handles)
+        found: dict[int, Any] = dict(self.executor.fetch(handles, self.names))
+        self.executor.drop(handles)
         if len(found) < len(handles):
             raise ScaleError(f"{self.names[min(set(range(len(handles))) - set(found))]} did not come back")
         return [found[place] for place in range(len(handles))]
@@ -266,8 +265,8 @@ class _Run:
             return one
 
         top = tree(leaves, added)
-        ((_, total),) = self.crew.fetch([top], [f"{self.names[0]} to {self.names[-1]}"])
-        self.crew.drop(made)
+        ((_, total),) = self.executor.fetch([top], [f"{self.names[0]} to {self.names[-1]}"])
+        self.executor.drop(made)
         return total
 
     def given(self, init: Any) -> Centres:
@@ -283,11 +282,11 @@ class _Run:
         row = int(rng.integers(self.total))
         chunk = int(np.searchsorted(np.cumsum(self.heights), row, side="right"))
         at = row - int(self.heights[:chunk].sum())
-        ((_, first),) = self.crew.fetch(
+        ((_, first),) = self.executor.fetch(
             self._each(rows_at, [(self.rows[chunk], np.array([at]), self.width)]), [self.names[chunk]]
         )
         candidates = np.asarray(first, dtype=self.dtype)
-        nearest: list[Handle] = self._judged([None] * len(self.rows), candidates, 0)
+        nearest: list[Handle] = self._update_nearest([None] * len(self.rows), candidates, 0)
         phi = self._potential(nearest)
         for turn in range(MOST_ROUNDS):
             if phi == 0.0 or (turn >= ROUNDS and len(candidates) >= self.k):
@@ -297,26 +296,30 @@ class _Run:
                 (rows, near, scale, [*source, turn, p], self.width)
                 for p, (rows, near) in enumerate(zip(self.rows, nearest, strict=True))
             ]
-            new = np.concatenate(self._all(self._each(draw, lines))).astype(self.dtype, copy=False)
+            new = np.concatenate(self._all(self._each(draw_candidates, lines))).astype(self.dtype, copy=False)
             if not len(new):
                 continue
-            after = self._judged(nearest, new, len(candidates))
+            after = self._update_nearest(nearest, new, len(candidates))
             candidates = np.concatenate([candidates, new])
             phi = self._potential(after)
-            self.crew.drop(nearest)
+            self.executor.drop(nearest)
             nearest = after
-        mass = np.sum(self._all(self._each(owned, [(near, len(candidates)) for near in nearest])), axis=0)
-        self.crew.drop(nearest)
+        mass = np.sum(self._all(self._each(count_owned, [(near, len(candidates)) for near in nearest])), axis=0)
+        self.executor.drop(nearest)
         few = min(self.k, len(candidates))
         chosen = seed(
-            Dense(candidates), self.width, few, mass.astype(np.float64), random_state=int(rng.integers(2**31))
+            WeightedRows(Dense(candidates), self.width, mass.astype(np.float64)),
+            few,
+            random_state=int(rng.integers(2**31)),
         )
         short = self.k - few
         return np.concatenate([chosen.centres, np.repeat(chosen.centres[:1], short, axis=0)]), phi
 
-    def _judged(self, before: list[Any], centres: Centres, first: int) -> list[Handle]:
-        held = self.crew.hold(f"candidates-{self._asked}", centres)
-        return self._each(judge, [(rows, near, held, first) for rows, near in zip(self.rows, before, strict=True)])
+    def _update_nearest(self, before: list[Any], centres: Centres, first: int) -> list[Handle]:
+        held = self.executor.hold(f"candidates-{self._asked}", centres)
+        return self._each(
+            update_nearest, [(rows, near, held, first) for rows, near in zip(self.rows, before, strict=True)]
+        )
 
     def _potential(self, nearest: list[Handle]) -> float:
         return float(np.sum(self._all(self._each(potential, [(near,) for near in nearest]))))
@@ -340,9 +343,9 @@ class _Run:
         return last.inertia, centres, iteration, history, last.members
 
     def _parts(self, centres: Centres) -> Sums:
-        held = self.crew.hold(f"centres-{self._asked}", centres)
-        found = self._sum(part, [(rows, held) for rows in self.rows])
-        self.crew.drop([held])
+        held = self.executor.hold(f"centres-{self._asked}", centres)
+        found = self._sum(partial_sums, [(rows, held) for rows in self.rows])
+        self.executor.drop([held])
         assert isinstance(found, Sums)
         return found
 

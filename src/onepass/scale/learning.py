@@ -27,7 +27,7 @@ from onepass.errors import ConversionError, DataError
 from onepass.learners import named
 from onepass.passes import Pass
 from onepass.rows import Floats, must_be_finite
-from onepass.scale.crews import Cluster, Crew, Handle, Here
+from onepass.scale.executors import DaskExecutor, Executor, Handle, LocalExecutor
 from onepass.scale.inputs import Inputs
 from onepass.scale.merged import Merged, Outcome
 from onepass.scale.summaries import Prefix, Summary, count, evidence_of, merge, together, tree
@@ -95,14 +95,16 @@ def learn(
         raise ValueError(f"waves: a positive whole number expected, got {waves!r}")
     if waves > len(inputs.chunks):
         raise ValueError(f"waves: {waves} waves of {len(inputs.chunks)} chunks; make waves fewer or chunks smaller")
-    with Cluster(client, patience) if client is not None else nullcontext(Here()) as crew:
+    with DaskExecutor(client, patience) if client is not None else nullcontext(LocalExecutor()) as crew:
         return _Run(inputs, crew, chosen, options, watch).learn(int(waves))
 
 
 class _Run:
     """One run: what it has been told, and what has come back so far."""
 
-    def __init__(self, inputs: Inputs, crew: Crew, chosen: Pass, options: dict[str, Any], watch: Watch | None) -> None:
+    def __init__(
+        self, inputs: Inputs, crew: Executor, chosen: Pass, options: dict[str, Any], watch: Watch | None
+    ) -> None:
         self.inputs, self.crew, self.chosen, self.watch = inputs, crew, chosen, watch
         self.names = [str(chunk) for chunk in inputs.chunks]
         self.settled: list[SettledCutoff] = []  # of the waves done, at their cutoffs

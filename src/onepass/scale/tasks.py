@@ -16,7 +16,7 @@ from onepass.feeding import AUTO_ROWS
 from onepass.intake import accept
 from onepass.passes import Pass
 from onepass.rows import Dense, Floats, Ints
-from onepass.scale.chunks import Chunk, Told
+from onepass.scale.chunks import Chunk, ReadReport
 from onepass.scale.summaries import Summary, summarise
 from onepass.scale.versions import must_match
 from onepass.trace import Trace
@@ -61,7 +61,7 @@ def start(job: Job, chunk: Chunk, data: Any, want_labels: bool) -> Start:
     must_match(job.versions)
     labels: dict[Any, None] = {}
     measure = Pass(radius="auto", order_alarm=False) if job.options["radius"] == "auto" and chunk.number == 0 else None
-    for rows, given in _checked(chunk, data, Told()):
+    for rows, given in _checked(chunk, data, ReadReport()):
         labels |= dict.fromkeys(np.asarray(given).tolist())
         if measure is not None:
             measure.feed(rows, np.zeros(len(given)))
@@ -82,7 +82,7 @@ def run(job: Job, chunk: Chunk, data: Any, origin: Origin | None, rule: str | in
     options = dict(job.options)
     if options["radius"] == "auto" and chunk.number > 0:
         options["radius"] = job.radius
-    told = Told()
+    told = ReadReport()
     if origin is not None:
         options |= {"origin": origin.weights, "elapsed": origin.elapsed}
     one = Pass(**options)
@@ -168,7 +168,7 @@ def _weigh_longest(trace: Trace) -> Floats:
     return trace.hypotheses.weigh(CONVERSIONS["longest"].members(trace, None))
 
 
-def _checked(chunk: Chunk, data: Any, told: Told) -> Any:
+def _checked(chunk: Chunk, data: Any, told: ReadReport) -> Any:
     """The chunk's pieces; what is wrong with one names the chunk."""
     pieces = chunk.read(data, told)
     while True:

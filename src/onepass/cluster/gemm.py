@@ -13,18 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import jit
-from onepass.cluster.bounds import Drift, State, drift_of_all
-from onepass.cluster.crew import Crew
-from onepass.cluster.distance import Slack, Targets, own_distances, slack, squared_distance, targets
-from onepass.cluster.lanes import keep_two
+from onepass.cluster.bounds import Drift, RowBounds, drift_of_all
+from onepass.cluster.distance import Slack, Targets, distances_to_point, slack, squared_distance
 from onepass.cluster.points import height
+from onepass.cluster.simd import keep_two
+from onepass.executor import ThreadExecutor
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
 
 PANEL = 512  # rows in one product
 SIDE = 16  # rows whose scores are turned together: each of their cache lines is read once
 
 
-class Frame(NamedTuple):
+class OriginView(NamedTuple):
     """The centres as seen from the origin."""
 
     heights: Floats  # h_c
@@ -33,40 +33,33 @@ class Frame(NamedTuple):
     radii: Floats  # ‖x − o‖ of every row
 
 
-class Products:
+class GemmSearch:
     """How open rows find their centre: scores of a panel of rows against all centres at once."""
 
-    def __init__(self, rows: AnyRows, width: int, origin: npt.NDArray[Any], crew: Crew):
+    def __init__(self, rows: AnyRows, width: int, origin: npt.NDArray[Any], executor: ThreadExecutor):
         self.rows, self.width = rows, width
         self.origin = np.zeros_like(origin) if isinstance(rows, Rows) else origin
         kind = np.float64 if isinstance(rows, Rows) else rows.values.dtype
         self.slack: Slack = slack(rows.values.dtype, width)
         self.margin: float = slack(kind, width).relative
-        n = height(rows)
-        self.radii = np.empty(n)
-        seen_from, labels = targets(self.origin[None]), np.zeros(n, dtype=np.int32)
-        crew.each(
-            lambda span: own_distances(rows, seen_from, labels, span.first, self.radii[span.first : span.last]),
-            crew.spans(n, width),
-        )
-        np.sqrt(self.radii, out=self.radii)
+        self.radii = np.sqrt(distances_to_point(rows, self.origin, height(rows), executor))
 
-    def prepare(self, own: Floats, centres: Targets, crew: Crew) -> Drift:
+    def prepare(self, own: Floats, centres: Targets, executor: ThreadExecutor) -> Drift:
         """Sees the centres from the origin. Distances between centres seldom help here: none are measured."""
         seen = (centres.values.astype(np.float64) - self.origin).astype(centres.values.dtype)
         exact = seen.astype(np.float64)
         lengths = np.einsum("cf,cf->c", exact, exact)
         heights = lengths + 2 * np.einsum("cf,f->c", exact, self.origin.astype(np.float64))
         longest, origin = float(np.sqrt(lengths.max())), float(np.linalg.norm(self.origin.astype(np.float64)))
-        self.frame = Frame(heights, longest, origin, self.radii)
+        self.frame = OriginView(heights, longest, origin, self.radii)
         self.seen = np.ascontiguousarray(exact.T) if isinstance(self.rows, Rows) else seen
         return drift_of_all(own)
 
-    def resolve(self, centres: Targets, state: State, todo: Ints) -> None:
+    def resolve(self, centres: Targets, state: RowBounds, todo: Ints) -> None:
         """The centre of every open row, with new bounds."""
         for begin in range(0, todo.size, PANEL):
             panel = todo[begin : begin + PANEL]
-            _believe(self.rows, centres, self.frame, (self.slack, self.margin), state, panel, self._scores(panel))
+            _write_nearest(self.rows, centres, self.frame, (self.slack, self.margin), state, panel, self._scores(panel))
 
     def _scores(self, panel: Ints) -> npt.NDArray[Any]:
         """⟨x, c'⟩ for the rows x of the panel, side by side for each row."""
@@ -92,7 +85,7 @@ def _sparse_products(rows, seen, panel, scores) -> Any:  # type: ignore[no-untyp
 
 
 @jit
-def _believe(rows, centres, frame, slacks, state, panel, products) -> Any:  # type: ignore[no-untyped-def]
+def _write_nearest(rows, centres, frame, slacks, state, panel, products) -> Any:  # type: ignore[no-untyped-def]
     """Writes the centre and the bounds of each row of the panel, asking D where scores h_c − 2⟨x, c'⟩ leave a doubt.
 
     Scores are turned to lie side by side for each centre, SIDE rows at a time, so that rows fill the vector registers.

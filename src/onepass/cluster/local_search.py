@@ -12,15 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepass._jit import jit
-from onepass.cluster.crew import BLOCK, WORK, Crew, Span
 from onepass.cluster.distance import Targets, squared_distance
 from onepass.cluster.points import Labels, height
+from onepass.cluster.spans import BLOCK, WORK, Span, split_rows
+from onepass.executor import ThreadExecutor
 from onepass.rows import AnyRows, Floats
 
 SLAB = 65536  # rows whose losses are added together first, whatever the number of threads
 
 
-class Two(NamedTuple):
+class TwoNearest(NamedTuple):
     """D² to the nearest and to the second nearest centre, and which they are."""
 
     first: Floats
@@ -29,15 +30,15 @@ class Two(NamedTuple):
     heir: Labels
 
 
-class Swaps:
+class LocalSearch:
     """The two nearest centres of every row, while centres are swapped."""
 
-    def __init__(self, rows: AnyRows, weights: Floats, centres: Targets, crew: Crew):
+    def __init__(self, rows: AnyRows, weights: Floats, centres: Targets, executor: ThreadExecutor):
         n = height(rows)
-        self.rows, self.weights, self.centres, self.crew = rows, weights, centres, crew
-        self.two = Two(np.empty(n), np.empty(n), np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32))
+        self.rows, self.weights, self.centres, self.executor = rows, weights, centres, executor
+        self.two = TwoNearest(np.empty(n), np.empty(n), np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32))
         self.slabs = [Span(first, min(first + SLAB, n)) for first in range(0, n, SLAB)]
-        self.spans = crew.spans(n, centres.values.size)
+        self.spans = split_rows(n, centres.values.size, executor.threads)
         self._renew(-1)
 
     def best(self, tried: Targets) -> tuple[int, float]:
@@ -51,7 +52,7 @@ class Swaps:
                 part = Span(first, min(first + step, slab.last))
                 _losses(self.rows, tried, self.weights, self.two, part, losses[at])
 
-        self.crew.each(add, range(len(self.slabs)))
+        self.executor.map(add, range(len(self.slabs)))
         total = losses.sum(axis=0)
         out = int(total[:-1].argmin())
         return out, float(total[-1] + total[out])
@@ -62,7 +63,7 @@ class Swaps:
         self._renew(out)
 
     def _renew(self, changed: int) -> None:
-        self.crew.each(lambda span: _renew(self.rows, self.centres, changed, self.two, span), self.spans)
+        self.executor.map(lambda span: _renew(self.rows, self.centres, changed, self.two, span), self.spans)
 
 
 @jit

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from onepass._jit import jit, prefetch
-from onepass.cluster.bounds import Drift, State
-from onepass.cluster.crew import Crew
+from onepass.cluster.bounds import Drift, RowBounds
 from onepass.cluster.distance import Slack, Targets, nearest, seek, slack, squared_distance
-from onepass.cluster.lanes import LANES, keep_nearest
+from onepass.cluster.simd import LANES, keep_nearest
+from onepass.cluster.spans import split_rows
+from onepass.executor import ThreadExecutor
 from onepass.rows import Dense, Floats, Ints
 
 AROUND = 2.0  # a centre's surroundings reach to so many times the distance of its nearest neighbour
@@ -25,7 +26,7 @@ AHEAD = 16  # rows that are on their way from memory while one is taken into its
 SHELLS = 16  # steps of distance by which open rows are sorted, so that rows of a tile look equally far
 
 
-class Outward:
+class ExponionSearch:
     """How open rows find their centre: tiles of rows, looking outward."""
 
     def __init__(self, rows: Dense):
@@ -33,25 +34,25 @@ class Outward:
         self.slack: Slack = slack(rows.values.dtype, rows.values.shape[1])
         self.gaps: Floats = np.empty((0, 0))
 
-    def prepare(self, own: Floats, centres: Targets, crew: Crew) -> Drift:
+    def prepare(self, own: Floats, centres: Targets, executor: ThreadExecutor) -> Drift:
         """Measures the centres among themselves, and so the drift around each of them."""
         k = centres.norms.size
         self.gaps = np.empty((k, k))
         drift = Drift(own, np.empty(k), np.empty(k), np.empty(k), np.full(k, np.inf))
-        crew.each(
-            lambda span: _around(Dense(centres.values), centres, self.slack, drift, self.gaps, span),
-            crew.spans(k, k * self.rows.values.shape[1]),
+        executor.map(
+            lambda span: _neighbourhoods(Dense(centres.values), centres, self.slack, drift, self.gaps, span),
+            split_rows(k, k * self.rows.values.shape[1], executor.threads),
         )
         self.half = drift.half
         return drift
 
-    def resolve(self, centres: Targets, state: State, todo: Ints) -> None:
+    def resolve(self, centres: Targets, state: RowBounds, todo: Ints) -> None:
         """The centre of every open row, with new bounds."""
-        _look_outward(self.rows, centres, (self.gaps, self.half), self.slack, state, todo)
+        _search_tiles(self.rows, centres, (self.gaps, self.half), self.slack, state, todo)
 
 
 @jit
-def _around(rows, centres, slack, drift, gaps, span) -> Any:  # type: ignore[no-untyped-def]
+def _neighbourhoods(rows, centres, slack, drift, gaps, span) -> Any:  # type: ignore[no-untyped-def]
     """gaps[a, c] ≤ d(a, c), and the drift of what lies around a, for the centres a of the span."""
     k = np.uint64(centres.norms.size)
     for a in range(np.uint64(span.first), np.uint64(span.last)):
@@ -70,7 +71,7 @@ def _around(rows, centres, slack, drift, gaps, span) -> Any:  # type: ignore[no-
 
 
 @jit
-def _by_centre(state, todo, k) -> Any:  # type: ignore[no-untyped-def]
+def _sort_by_centre(state, todo, k) -> Any:  # type: ignore[no-untyped-def]
     """The open rows by centre and, roughly, by distance from it (a counting sort); where each centre's begin, and the
     farthest of them."""
     labels, upper = state.labels, state.upper
@@ -101,7 +102,7 @@ def _by_centre(state, todo, k) -> Any:  # type: ignore[no-untyped-def]
 
 
 @jit
-def _look_outward(rows, centres, around, slack, state, todo) -> Any:  # type: ignore[no-untyped-def]
+def _search_tiles(rows, centres, around, slack, state, todo) -> Any:  # type: ignore[no-untyped-def]
     gaps, half = around
     k, width = centres.norms.size, rows.values.shape[1]
     padded = (width + 3) // 4 * 4
@@ -110,12 +111,12 @@ def _look_outward(rows, centres, around, slack, state, todo) -> Any:  # type: ig
     first, second, which = np.empty(LANES, dtype=dtype), np.empty(LANES, dtype=dtype), np.empty(LANES, dtype=np.int32)
     away, half_norms = np.zeros((k + 1, padded), dtype=dtype), np.empty(k + 1, dtype=dtype)
     names, spans, near = np.empty(k + 1, dtype=np.int32), np.empty(k), np.empty(k + 1, dtype=np.int32)
-    order, start, farthest_row = _by_centre(state, todo, k)
+    order, start, farthest_row = _sort_by_centre(state, todo, k)
     for a in range(k):
         if start[a] == start[a + 1]:
             continue
         widest = 2.0 * farthest_row[a] + EXTRA * half[a]
-        count, beyond = _see_from(centres, gaps, a, widest, names, spans, (away, half_norms))
+        count, beyond = _list_near(centres, gaps, a, widest, names, spans, (away, half_norms))
         half_norms[count], names[count] = slack.far, a  # a point that no row can be near, to make pairs
         for begin in range(start[a], start[a + 1], LANES):
             members = order[begin : min(begin + LANES, start[a + 1])]
@@ -144,11 +145,11 @@ def _look_outward(rows, centres, around, slack, state, todo) -> Any:  # type: ig
             which[:lanes] = a
             found = first[:lanes], second[:lanes], which[:lanes]
             keep_nearest(tile, (away, half_norms, names), near[: (listed + 1) // 2 * 2], acc, found)
-            _settle(rows, centres, slack, state, members, found, (farthest, outside))
+            _write_nearest(rows, centres, slack, state, members, found, (farthest, outside))
 
 
 @jit
-def _see_from(centres, gaps, a, limit, names, spans, seen) -> Any:  # type: ignore[no-untyped-def]
+def _list_near(centres, gaps, a, limit, names, spans, seen) -> Any:  # type: ignore[no-untyped-def]
     """Lists the centres within the limit of a, as seen from a. Returns their number and the nearest of the others."""
     away, half_norms = seen
     count, beyond = 0, np.inf
@@ -167,7 +168,7 @@ def _see_from(centres, gaps, a, limit, names, spans, seen) -> Any:  # type: igno
 
 
 @jit
-def _settle(rows, centres, slack, state, members, found, horizon) -> Any:  # type: ignore[no-untyped-def]
+def _write_nearest(rows, centres, slack, state, members, found, horizon) -> Any:  # type: ignore[no-untyped-def]
     """Writes each member's centre and bounds; where two centres lie within rounding of each other, D decides.
 
     With r = d(x, a) and g the farthest centre looked at, a score is off by less than relative·(r + g)²/2.

@@ -23,7 +23,7 @@ CANCELLED = (CancelledError, FutureCancelledError)  # the first is no kind of th
 TICK = 0.02  # seconds between looks at what has come back
 
 
-class Crew(Protocol):
+class Executor(Protocol):
     """Runs pure tasks."""
 
     name: str
@@ -57,21 +57,21 @@ class Crew(Protocol):
         ...
 
 
-class Here:
+class LocalExecutor:
     """This process: task after task, when their results are asked for."""
 
     def __init__(self) -> None:
         self.name = "here"
 
     def each(self, kind: str, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Handle]:
-        return [_Later(function, line) for line in arguments]
+        return [_Lazy(function, line) for line in arguments]
 
     def fetch(self, handles: Sequence[Handle], names: Sequence[str]) -> Iterator[tuple[int, Any]]:
         for place, handle in enumerate(handles):
             yield place, handle.result()
 
     def hold(self, kind: str, value: Any) -> Handle:
-        return _Later(hold, (value,))
+        return _Lazy(hold, (value,))
 
     def drop(self, handles: Sequence[Handle]) -> None:
         for handle in handles:
@@ -87,7 +87,7 @@ class Here:
         return 1
 
 
-class _Later:
+class _Lazy:
     """A task of this process, run when it is first asked for."""
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
@@ -97,7 +97,7 @@ class _Later:
 
     def result(self) -> Any:
         if not self._done:
-            self._result, self._done = self._function(*(_made(argument) for argument in self._arguments)), True
+            self._result, self._done = self._function(*(_resolved(argument) for argument in self._arguments)), True
             self._arguments = ()
         return self._result
 
@@ -105,17 +105,17 @@ class _Later:
         self._result, self._arguments = None, ()
 
 
-def _made(argument: Any) -> Any:
-    if isinstance(argument, _Later):
+def _resolved(argument: Any) -> Any:
+    if isinstance(argument, _Lazy):
         return argument.result()
     if isinstance(argument, (list, tuple)) and not hasattr(argument, "_fields"):
-        return type(argument)(_made(item) for item in argument)
+        return type(argument)(_resolved(item) for item in argument)
     if hasattr(argument, "dask") and hasattr(argument, "compute"):  # a delayed call
         return argument.compute(scheduler="synchronous")
     return argument
 
 
-class Cluster:
+class DaskExecutor:
     """The workers of a Dask cluster, through a client that the caller owns.
 
     patience  seconds without any worker before the run is given up
@@ -127,12 +127,12 @@ class Cluster:
         self._begun: Counter[int] = Counter()
         self._lost = 0
         self._lock = threading.Lock()
-        self._looked = 0.0  # when the cluster was last looked at, and when it last had a worker
-        self._manned = 0.0
+        self._last_look = 0.0  # when the cluster was last looked at, and when it last had a worker
+        self._last_seen = 0.0
 
-    def __enter__(self) -> Cluster:
-        self.client.subscribe_topic(TOPIC, self._hear)
-        self.client.subscribe_topic("all", self._hear_of_all)
+    def __enter__(self) -> DaskExecutor:
+        self.client.subscribe_topic(TOPIC, self._observe_start)
+        self.client.subscribe_topic("all", self._observe_workers)
         self._wait_for_workers()
         found = self.client.run(versions, on_error="return")  # a worker that dies just now is told of elsewhere
         refuse_differences({"client": versions(), **{at: known for at, known in found.items() if type(known) is dict}})
@@ -161,7 +161,7 @@ class Cluster:
         places = {handle.key: place for place, handle in enumerate(handles)}
         coming = as_completed(handles, loop=self.client.loop, with_results=True, raise_errors=False)
         left = set(places.values())
-        self._looked = self._manned = time.monotonic()
+        self._last_look = self._last_seen = time.monotonic()
         while left:
             batch = coming.next_batch(block=False)
             for future, result in batch:
@@ -171,7 +171,7 @@ class Cluster:
                 left.discard(place)
                 yield place, result
             if not batch:
-                if time.monotonic() - self._looked > 1.0:
+                if time.monotonic() - self._last_look > 1.0:
                     self._watch({place: handles[place] for place in sorted(left)}, names)
                 time.sleep(TICK)
 
@@ -198,12 +198,12 @@ class Cluster:
 
     # --- what the cluster tells ---------------------------------------------------------------------------------------
 
-    def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
+    def _observe_start(self, event: tuple[float, dict[str, Any]]) -> None:
         if event[1].get("job") == self.name:
             with self._lock:
                 self._begun[event[1]["chunk"]] += 1
 
-    def _hear_of_all(self, event: tuple[float, dict[str, Any]]) -> None:
+    def _observe_workers(self, event: tuple[float, dict[str, Any]]) -> None:
         if event[1].get("action") == "remove-worker" and not event[1].get("expected", False):
             self._lost += 1
 
@@ -216,13 +216,13 @@ class Cluster:
     def _watch(self, left: dict[int, Any], names: Sequence[str]) -> None:
         """Give up, and say what is missing, when it cannot come any more: no scheduler, no worker, or an error on
         the way."""
-        self._looked = now = time.monotonic()
+        self._last_look = now = time.monotonic()
         missing = _some([names[place] for place in left])
         if self.client.status != "running":
             raise _scheduler_lost(missing)
         if self.client.scheduler_info()["workers"]:
-            self._manned = now
-        elif now - self._manned > self.patience:
+            self._last_seen = now
+        elif now - self._last_seen > self.patience:
             raise ScaleError(f"no worker has been there for {self.patience:.0f} s; not done: {missing}")
         for place, handle in left.items():
             if handle.status == "error":

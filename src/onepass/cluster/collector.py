@@ -1,4 +1,4 @@
-"""Rows as they come from a reader: kept while they fit, boiled down in one pass where they do not.
+"""Rows as they come from a reader: kept while they fit, reduced in one pass where they do not.
 
 Dense rows that outgrow the limit go into a `Coreset`, sparse ones through `MiniBatches`; both in memory that hardly
 grows with the number of rows. What was kept until then is fed to them first, so that the limit, like the reader's
@@ -18,13 +18,13 @@ from onepass.cluster.streams import Clusters, Coreset, MiniBatches, widened
 from onepass.errors import DataError
 from onepass.rows import AnyRows, Floats, Rows
 
-COPIES = 2.5  # memory that clustering needs, in sizes of the table: itself, its shadow, and passing copies
+COPIES = 2.5  # memory that clustering needs, in sizes of the table: itself, its projection, and passing copies
 STATE = 64  # bytes of bounds, labels and distances for each row
 A_CLUSTER = 200  # rows of the coreset for each cluster
 
 
-class Plan(NamedTuple):
-    """How a stream is to be gathered."""
+class CollectorOptions(NamedTuple):
+    """How the rows of a stream are to be collected."""
 
     n_clusters: int
     max_memory: float = np.inf  # bytes that clustering may need before rows are no longer kept
@@ -36,20 +36,20 @@ class Plan(NamedTuple):
     random_state: int = 0
 
 
-class Gathering:
+class Collector:
     """The rows fed so far, or what stands for them.
 
     >>> from onepass.rows import Dense
-    >>> kept, boiled = Gathering(Plan(2)), Gathering(Plan(2, stream=True, coreset_size=50))
+    >>> kept, reduced = Collector(CollectorOptions(2)), Collector(CollectorOptions(2, stream=True, coreset_size=50))
     >>> for part in np.array_split(np.arange(1000.0).reshape(-1, 2), 3):
     ...     kept.feed(Dense(part))
-    ...     boiled.feed(Dense(part))
-    >>> kept.table().shape, float(boiled.sample()[1].sum()), boiled.method
+    ...     reduced.feed(Dense(part))
+    >>> kept.table().shape, float(reduced.sample()[1].sum()), reduced.method
     ((500, 2), 500.0, 'coreset')
     """
 
-    def __init__(self, plan: Plan):
-        self.plan = plan
+    def __init__(self, options: CollectorOptions):
+        self.options = options
         self.rows = self.width = 0
         self.sparse: bool | None = None
         self._parts: list[Any] = []
@@ -75,15 +75,15 @@ class Gathering:
         self.rows += part.shape[0]
         self.width = max(self.width, part.shape[1])
         if self.method is not None:
-            self._boil(part)
+            self._reduce(part)
             return
         self._parts.append(part)
         self._bytes += part.data.nbytes + (part.indices.nbytes + part.indptr.nbytes if self.sparse else 0)
-        if self.plan.stream or self.needed > self.plan.max_memory:
+        if self.options.stream or self.needed > self.options.max_memory:
             kept, self._parts, self._bytes = self._parts[::-1], [], 0
             self._begin()
             while kept:
-                self._boil(kept.pop())
+                self._reduce(kept.pop())
 
     def table(self) -> Any:
         """All rows, if they were kept: an array, or a CSR matrix if less than half of it is filled."""
@@ -92,7 +92,7 @@ class Gathering:
         if self.sparse:
             whole = sp.vstack([widened(part, self.width) for part in self._parts], format="csr")
             return whole.toarray() if 2 * whole.nnz >= whole.shape[0] * whole.shape[1] else whole
-        whole, at = np.empty((self.rows, self.width), dtype=self.plan.dtype), 0
+        whole, at = np.empty((self.rows, self.width), dtype=self.options.dtype), 0
         self._parts.reverse()
         while self._parts:  # each part is let go as soon as it is copied
             part = self._parts.pop()
@@ -102,26 +102,26 @@ class Gathering:
         return whole
 
     def sample(self) -> tuple[npt.NDArray[Any], Floats]:
-        """The coreset's rows, in the plan's type, and their weights."""
+        """The coreset's rows, in the type that was asked for, and their weights."""
         if self._coreset is None:
             raise DataError(f"there is no coreset: the rows were {'kept' if self.method is None else 'sparse'}")
         points, weights = self._coreset.points()
-        return points.astype(self.plan.dtype, copy=False), weights
+        return points.astype(self.options.dtype, copy=False), weights
 
     def clusters(self) -> Clusters:
         """Where the mini-batches have led, and how many rows each centre was given."""
         if self._batches is None:
             raise DataError("there are no mini-batches: the rows were kept, or are dense")
-        clusters = self._batches.clusters(self.plan.threads)
+        clusters = self._batches.clusters(self.options.threads)
         if clusters is None:
-            raise DataError(f"n_clusters={self.plan.n_clusters} is more than the {self.rows} rows: lower n_clusters")
+            raise DataError(f"n_clusters={self.options.n_clusters} is more than the {self.rows} rows: lower n_clusters")
         return clusters
 
     def _checked(self, rows: AnyRows) -> Any:
         sparse = isinstance(rows, Rows)
         if self.sparse not in (None, sparse):
             raise DataError("some rows are sparse and others dense: give files of one kind")
-        part = as_table(rows, self.plan.dtype)
+        part = as_table(rows, self.options.dtype)
         if not sparse and self.width not in (0, part.shape[1]):
             raise DataError(f"rows of {part.shape[1]} columns after rows of {self.width}")
         as_points(part)  # finite, and small enough to be squared
@@ -129,18 +129,20 @@ class Gathering:
         return part
 
     def _begin(self) -> None:
-        plan = self.plan
+        options = self.options
         if self.sparse:
-            size = plan.batch_size or max(10 * plan.n_clusters, 4096)
-            self._batches = MiniBatches(plan.n_clusters, size, plan.random_state)
+            size = options.batch_size or max(10 * options.n_clusters, 4096)
+            self._batches = MiniBatches(options.n_clusters, size, options.random_state)
         else:
-            self._coreset = Coreset(plan.coreset_size or max(A_CLUSTER * plan.n_clusters, 1000), plan.random_state)
+            self._coreset = Coreset(
+                options.coreset_size or max(A_CLUSTER * options.n_clusters, 1000), options.random_state
+            )
 
-    def _boil(self, part: Any) -> None:
+    def _reduce(self, part: Any) -> None:
         if self._coreset is not None:
             self._coreset.feed(part)
         if self._batches is not None:
-            self._batches.feed(part, np.ones(part.shape[0]), self.plan.threads)
+            self._batches.feed(part, np.ones(part.shape[0]), self.options.threads)
 
 
 def as_table(rows: AnyRows, dtype: Any, width: int = 1) -> Any:

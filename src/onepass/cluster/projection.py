@@ -1,9 +1,9 @@
-"""Shadows: float32 images of the rows in which a distance is never longer than between the rows, but for rounding.
+"""Projections: float32 images of the rows in which a distance is never longer than between the rows, but for rounding.
 
-Where the shadows of x and c are already farther apart than x and its own centre, D(x, c) need not be computed. A
-narrow row's shadow is the row itself; a wide one's is its orthogonal projection onto a few directions, the leading
-ones of a sample (any others would be as correct, and rule out less). Shadows are kept transposed, BLOCK rows side by
-side, so that one centre is measured against all of them with full vector registers.
+Where the images of x and c are already farther apart than x and its own centre, D(x, c) need not be computed. A narrow
+row's image is the row itself; a wide one's is its orthogonal projection onto a few directions, the leading ones of a
+sample (any others would be as correct, and rule out less). Images are kept transposed, BLOCK rows side by side, so that
+one centre is measured against all of them with full vector registers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import jit
-from onepass.cluster.crew import BLOCK, Crew
 from onepass.cluster.distance import slack
+from onepass.cluster.spans import BLOCK
+from onepass.executor import ThreadExecutor
 from onepass.rows import AnyRows, Dense, Floats
 
 DIRECTIONS = 64  # MNIST: 12 % of the distances are left to compute, with 32 a quarter, with 128 still 7
@@ -24,27 +25,27 @@ SAMPLE = 1024
 Tiles = npt.NDArray[np.float32]
 
 
-class Shadows(NamedTuple):
-    """tiles[b, :, l] is the shadow of row b·BLOCK + l; without tiles none was cast."""
+class Projections(NamedTuple):
+    """tiles[b, :, l] is the image of row b·BLOCK + l; without tiles there are no images."""
 
     tiles: Tiles
-    doubt: float  # by how much a distance between two shadows may be too long
+    doubt: float  # by how much a distance between two images may be too long
     relative: float  # by what factor its computed square
     absolute: float
 
     def of(self, rows: npt.NDArray[np.int64]) -> Tiles:
-        """The shadows of these rows, one to a line."""
+        """The images of these rows, one to a line."""
         return np.ascontiguousarray(self.tiles[rows // BLOCK, :, rows % BLOCK]) if self.tiles.size else self.tiles[0]
 
     def reach(self, closest: Floats) -> Tiles:
-        """The squared distance between shadows from which on a centre cannot be nearer than √closest."""
+        """The squared distance between images from which on a centre cannot be nearer than √closest."""
         widened = (np.sqrt(closest) + self.doubt) ** 2 * (1 + self.relative) + self.absolute
         return np.asarray(widened, dtype=np.float32)
 
 
-def cast(rows: AnyRows, crew: Crew) -> Shadows:
-    """The shadows of dense rows; of sparse ones, and of values too large for float32, none."""
-    none = Shadows(np.empty((1, 0, BLOCK), dtype=np.float32), 0.0, 0.0, 0.0)
+def project(rows: AnyRows, executor: ThreadExecutor) -> Projections:
+    """The images of dense rows; of sparse ones, and of values too large for float32, none."""
+    none = Projections(np.empty((1, 0, BLOCK), dtype=np.float32), 0.0, 0.0, 0.0)
     if not isinstance(rows, Dense):
         return none
     X = rows.values
@@ -58,14 +59,14 @@ def cast(rows: AnyRows, crew: Crew) -> Shadows:
     centre = origin.astype(X.dtype)
     towards = directions.astype(X.dtype)
 
-    def project(block: int) -> float:
-        """Casts the block's shadows; the greatest length among its rows as seen from the origin."""
+    def project_block(block: int) -> float:
+        """Projects the block's rows; the greatest length among its rows as seen from the origin."""
         part = X[block * BLOCK : (block + 1) * BLOCK] - centre
         with np.errstate(over="ignore"):
             tiles[block, :columns, : len(part)] = (part @ towards if directions.size else part).T
         return float(np.sqrt(np.einsum("if,if->i", part, part, dtype=np.float64).max()))
 
-    longest = max(crew.each(project, range(blocks)))
+    longest = max(executor.map(project_block, range(blocks)))
     if longest > 1e15:
         return none
     # A projection rounds in every product and in its directions; a copy rounds once.
@@ -73,7 +74,7 @@ def cast(rows: AnyRows, crew: Crew) -> Shadows:
         slack(np.float32, width).relative * np.sqrt(DIRECTIONS) if directions.size else float(np.finfo(np.float32).eps)
     )
     error = slack(np.float32, columns)
-    return Shadows(tiles, 2.0 * room * longest, 2 * error.relative + 1e-6, error.absolute)
+    return Projections(tiles, 2.0 * room * longest, 2 * error.relative + 1e-6, error.absolute)
 
 
 def _leading(sample: Floats) -> Floats:
@@ -85,8 +86,8 @@ def _leading(sample: Floats) -> Floats:
 
 
 @jit
-def measure(tile, y, acc) -> Any:  # type: ignore[no-untyped-def]
-    """acc[l] = ‖x_l − y‖² for the BLOCK shadows of a tile; four columns in a sweep."""
+def squared_distances(tile, y, acc) -> Any:  # type: ignore[no-untyped-def]
+    """acc[l] = ‖x_l − y‖² for the BLOCK images of a tile; four columns in a sweep."""
     for l in range(BLOCK):
         acc[l] = 0
     for f in range(np.uint64(0), np.uint64(tile.shape[0]), np.uint64(4)):
