@@ -28,8 +28,8 @@ from onepass.experts import (
     bounds,
     oracle,
 )
-from onepass.experts.folding import decay, fold, least
 from onepass.experts.rates import epoch, tuned_beta
+from onepass.experts.reductions import decay, fold, least
 from onepass.experts.run import snapshots
 from onepass.experts.votes import tally
 

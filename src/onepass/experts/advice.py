@@ -26,10 +26,10 @@ class Advice(NamedTuple):
     asleep: npt.NDArray[np.bool_]  # per round: does anyone sleep?
 
 
-def votes(advice: npt.ArrayLike, awake: npt.ArrayLike | None = None) -> Advice:
+def check_votes(advice: npt.ArrayLike, awake: npt.ArrayLike | None = None) -> Advice:
     """Advice of 0 and 1, as votes.
 
-    >>> votes([[0, 1], [1, float("nan")]]).values
+    >>> check_votes([[0, 1], [1, float("nan")]]).values
     array([[0, 1],
            [1, 2]], dtype=uint8)
     """
@@ -47,10 +47,10 @@ def votes(advice: npt.ArrayLike, awake: npt.ArrayLike | None = None) -> Advice:
     return Advice(codes, _someone(codes == ASLEEP))
 
 
-def forecasts(advice: npt.ArrayLike, awake: npt.ArrayLike | None = None) -> Advice:
+def check_forecasts(advice: npt.ArrayLike, awake: npt.ArrayLike | None = None) -> Advice:
     """Advice in [0, 1], as float64.
 
-    >>> forecasts([[0.25, 1.0]], awake=[[True, False]]).values
+    >>> check_forecasts([[0.25, 1.0]], awake=[[True, False]]).values
     array([[0.25,  nan]])
     """
     matrix, mask = _matrix(advice), _mask(awake, np.shape(advice))
@@ -66,7 +66,7 @@ def forecasts(advice: npt.ArrayLike, awake: npt.ArrayLike | None = None) -> Advi
     return Advice(checked, asleep)
 
 
-def outcomes(values: npt.ArrayLike, rounds: int, *, binary: bool) -> npt.NDArray[Any]:
+def check_outcomes(values: npt.ArrayLike, rounds: int, *, binary: bool) -> npt.NDArray[Any]:
     """What came true, one value a round: uint8 of 0 and 1 if `binary`, else float64 in [0, 1]."""
     refuse_masked(values, "outcomes")
     truth = np.asarray(values)

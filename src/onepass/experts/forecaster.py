@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from onepass.errors import DataError
 from onepass.experts.advice import Advice
-from onepass.experts.mixing import Mixture
+from onepass.experts.mixture import Mixture
 from onepass.experts.rates import Doubling, epoch
-from onepass.experts.run import Log, Run
+from onepass.experts.run import RoundLog, Run
 from onepass.experts.votes import Votes
 from onepass.rows import Floats, Ints
 
@@ -104,7 +104,7 @@ class Forecaster(ABC):
         truth = self._outcomes(outcomes, len(rows.values))
         game = self._game = self._ready(rows)
         start, (rounds, experts) = self.rounds, rows.values.shape
-        log = Log.empty(start, rounds, experts)
+        log = RoundLog.empty(start, rounds, experts)
         first = 0
         while first < rounds:
             last = min(rounds, first + max(1, CELLS // experts))

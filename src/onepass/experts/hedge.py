@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from onepass.experts import advice as reading
-from onepass.experts import bounds, mixing
-from onepass.experts.advice import Advice
+from onepass.experts import bounds, mixture
+from onepass.experts.advice import Advice, check_forecasts, check_outcomes
 from onepass.experts.forecaster import Forecaster
 from onepass.experts.rates import AdaHedge, Anytime, Doubling, Horizon, epoch, tuned_eta
 from onepass.rows import Floats, Ints
 
 
-class _Mixing(Forecaster):
+class _MixtureForecaster(Forecaster):
     """What Hedge and FixedShare have in common: advice and outcomes in [0, 1], the weighted mean as the forecast."""
 
     @property
@@ -24,20 +23,20 @@ class _Mixing(Forecaster):
         """Not counted: outcomes are numbers."""
         return
 
-    def _begin(self, experts: int, rounds: int) -> mixing.Mixture:
-        return mixing.Mixture(self._rule(experts, rounds), experts)
+    def _begin(self, experts: int, rounds: int) -> mixture.Mixture:
+        return mixture.Mixture(self._rule(experts, rounds), experts)
 
     def _advice(self, advice: npt.ArrayLike, awake: npt.ArrayLike | None) -> Advice:
-        return reading.forecasts(advice, awake)
+        return check_forecasts(advice, awake)
 
     def _outcomes(self, outcomes: npt.ArrayLike | None, rounds: int) -> npt.NDArray[Any]:
-        return np.zeros(rounds) if outcomes is None else reading.outcomes(outcomes, rounds, binary=False)
+        return np.zeros(rounds) if outcomes is None else check_outcomes(outcomes, rounds, binary=False)
 
-    def _forecast(self, game: mixing.Mixture, advice: Advice) -> float:
+    def _forecast(self, game: mixture.Mixture, advice: Advice) -> float:
         return game.forecast(advice)
 
 
-class Hedge(_Mixing):
+class Hedge(_MixtureForecaster):
     """Spreads its stake over the experts with p_i ∝ exp(−η·loss_i), and loses Σ p_i·ℓ_i in a round.
 
     An expert's loss is |advice − outcome|, both in [0, 1]. For losses of your own leave the outcomes out: a loss is
@@ -69,18 +68,18 @@ class Hedge(_Mixing):
         if not isinstance(self.rate, (Horizon, Doubling, Anytime, AdaHedge)):
             check_eta(self.rate, " or one of Horizon(T), Doubling(), Anytime(), AdaHedge()")
 
-    def _rule(self, experts: int, rounds: int) -> mixing.Rule:
+    def _rule(self, experts: int, rounds: int) -> mixture.Rule:
         match self.rate:
             case AdaHedge():
-                return mixing.Adaptive(math.log(experts))
+                return mixture.AdaptiveRate(math.log(experts))
             case Anytime():
-                return mixing.Decreasing(math.log(experts))
+                return mixture.DecreasingRate(math.log(experts))
             case Doubling():
-                return mixing.Constant(tuned_eta(experts, epoch(rounds)[0]))
+                return mixture.ConstantRate(tuned_eta(experts, epoch(rounds)[0]))
             case Horizon(horizon):
-                return mixing.Constant(tuned_eta(experts, horizon))
+                return mixture.ConstantRate(tuned_eta(experts, horizon))
             case eta:
-                return mixing.Constant(float(eta))
+                return mixture.ConstantRate(float(eta))
 
     def _bounds(self, rounds: Ints, best: Floats) -> Any:
         experts = self._game.expert_losses.size
@@ -95,7 +94,7 @@ class Hedge(_Mixing):
                 return bounds.hedge(best, experts, rounds, self._game.rule.eta)
 
 
-class FixedShare(_Mixing):
+class FixedShare(_MixtureForecaster):
     """Hedge for a best expert that changes: after each round everyone gets α/N of the stake.
 
     It is within `bounds.fixed_share` of the best *sequence* of experts that changes `switches` times in `horizon`
@@ -131,13 +130,13 @@ class FixedShare(_Mixing):
         rule = self._rule(experts, 0)
         return bounds.fixed_share(best, experts, rounds, rule.eta, rule.alpha, switches)
 
-    def _rule(self, experts: int, rounds: int) -> mixing.Shared:
+    def _rule(self, experts: int, rounds: int) -> mixture.FixedShareRule:
         """α = s/(T−1), the rate of switching; η balances the price of the sequence against ηT/8."""
         share = self.switches / (self.horizon - 1) if self.share is None else self.share
         if self.rate is not None:
-            return mixing.Shared(self.rate, share)
+            return mixture.FixedShareRule(self.rate, share)
         price = bounds.tracking_price(experts, self.horizon, share, self.switches)
-        return mixing.Shared(math.sqrt(8.0 * price / self.horizon), share)
+        return mixture.FixedShareRule(math.sqrt(8.0 * price / self.horizon), share)
 
     def _bounds(self, rounds: Ints, best: Floats) -> Any:
         return self.tracking_bound(best, self._game.expert_losses.size, rounds, switches=0)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from onepass._jit import jit
 from onepass.errors import DataError
-from onepass.experts import advice as reading
+from onepass.experts.advice import check_forecasts, check_outcomes
 from onepass.rows import Floats, Ints
 
 CELLS = 1 << 23  # rounds × experts × segments that the kernel walks before it lets Ctrl-C through
@@ -49,11 +49,11 @@ def oracle(
     """
     if switches < 0:
         raise ValueError(f"switches={switches!r} must not be negative")
-    said = reading.forecasts(advice, awake).values
+    said = check_forecasts(advice, awake).values
     rounds, experts = said.shape
     if rounds * (switches + 1) > 1 << 31:
         raise DataError(f"switches={switches}: {rounds} rounds would need 2^31 steps to be remembered; allow fewer")
-    truth = np.zeros(rounds) if outcomes is None else reading.outcomes(outcomes, rounds, binary=False)
+    truth = np.zeros(rounds) if outcomes is None else check_outcomes(outcomes, rounds, binary=False)
     cost = np.zeros((switches + 1, experts))
     born = np.zeros((switches + 1, experts), np.int64)
     leader = np.zeros((rounds, switches + 1), np.int64)

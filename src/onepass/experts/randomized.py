@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from onepass.experts import advice as reading
-from onepass.experts import bounds, mixing, votes
+from onepass.experts import bounds, mixture, votes
 from onepass.experts.advice import Advice
-from onepass.experts.forecaster import Forecaster
 from onepass.experts.rates import Anytime, Doubling, Horizon
-from onepass.experts.weighted_majority import beta_now, check_beta
+from onepass.experts.weighted_majority import VoteForecaster, beta_now, check_beta
 from onepass.rows import Floats, Ints
 
 
-class RandomizedWeightedMajority(Forecaster):
+class RandomizedWeightedMajority(VoteForecaster):
     """Predicts 1 with probability Σ_{i says 1} w_i / Σ w_i; whoever is wrong weighs β times less, every round.
 
     Its *expected* mistakes Σ p_t are at most (m* ln(1/β) + ln N)/(1−β). See wang-lecture10, Algorithm 2. `beta` is a
@@ -64,23 +62,17 @@ class RandomizedWeightedMajority(Forecaster):
     def _realise(self, outcomes: npt.NDArray[Any], forecasts: Floats) -> int:
         return int(np.count_nonzero((self._draws(outcomes.size) < forecasts) != outcomes))
 
-    def _begin(self, experts: int, rounds: int) -> votes.Votes | mixing.Mixture:
+    def _begin(self, experts: int, rounds: int) -> votes.Votes | mixture.Mixture:
         rule = self._rule(experts, rounds)
-        return (mixing.Mixture if isinstance(rule, mixing.Decreasing) else votes.Votes)(rule, experts)
+        return (mixture.Mixture if isinstance(rule, mixture.DecreasingRate) else votes.Votes)(rule, experts)
 
     def _rule(self, experts: int, rounds: int) -> Any:
         if isinstance(self.beta, Anytime):  # β^mistakes = exp(−η_t·mistakes)
-            return mixing.Decreasing(math.log(experts))
+            return mixture.DecreasingRate(math.log(experts))
         return votes.randomized(beta_now(self.beta, experts, rounds))
 
-    def _advice(self, advice: npt.ArrayLike, awake: npt.ArrayLike | None) -> Advice:
-        return reading.votes(advice, awake)
-
-    def _outcomes(self, outcomes: npt.ArrayLike | None, rounds: int) -> npt.NDArray[Any]:
-        return reading.outcomes([] if outcomes is None else outcomes, rounds, binary=True)
-
     def _forecast(self, game: Any, advice: Advice) -> float:
-        if isinstance(game, mixing.Mixture):
+        if isinstance(game, mixture.Mixture):
             return game.forecast(advice)
         ones, zeros = game.sides(advice)
         return float(ones / (ones + zeros))

@@ -12,7 +12,7 @@ from onepass.rows import Floats, Ints
 SNAPSHOT_BYTES = 1 << 26  # weights over time are thinned so that they stay near this size
 
 
-class Log(NamedTuple):
+class RoundLog(NamedTuple):
     """Where a kernel writes: one entry a round, and the weights after the rounds that are due."""
 
     forecasts: Floats
@@ -25,17 +25,17 @@ class Log(NamedTuple):
     weights: Floats
 
     @classmethod
-    def empty(cls, start: int, rounds: int, experts: int) -> Log:
+    def empty(cls, start: int, rounds: int, experts: int) -> RoundLog:
         """Room for `rounds` rounds that follow `start` earlier ones."""
         due = snapshots(start, start + rounds, experts) - start
         forecasts, losses, best, pivots = np.empty((4, rounds))
         return cls(forecasts, losses, best, pivots, due, np.empty((due.size, experts)))
 
-    def part(self, first: int, last: int) -> Log:
+    def part(self, first: int, last: int) -> RoundLog:
         """The same memory, for rounds first..last alone."""
         a, b = np.searchsorted(self.due, (first + 1, last + 1))
         forecasts, losses, best, pivots = (array[first:last] for array in self[:4])
-        return Log(forecasts, losses, best, pivots, self.due[a:b] - first, self.weights[a:b])
+        return RoundLog(forecasts, losses, best, pivots, self.due[a:b] - first, self.weights[a:b])
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from onepass._jit import by_type, jit
 from onepass.experts.advice import ASLEEP, Advice
-from onepass.experts.folding import fold
-from onepass.experts.run import Log
+from onepass.experts.reductions import fold
+from onepass.experts.run import RoundLog
 from onepass.rows import Floats, Ints
 
 DROPPED = 2.0**-540
@@ -78,7 +78,7 @@ class VoteState(NamedTuple):
     clock: Ints  # [rounds since the last restart]
 
 
-class Block(NamedTuple):
+class VoteRounds(NamedTuple):
     """Rounds to play."""
 
     advice: npt.NDArray[np.uint8]
@@ -257,10 +257,10 @@ class Votes:
         self.state.forgiven[:] = self.expert_losses
         self.state.clock[:] = 0
 
-    def play(self, advice: Advice, outcomes: npt.NDArray[np.uint8], log: Log) -> None:
+    def play(self, advice: Advice, outcomes: npt.NDArray[np.uint8], log: RoundLog) -> None:
         """Plays the rounds; the log gets one entry for each."""
         rows = np.require(advice.values, requirements=["C", "W"])  # read-only rows would compile every kernel once more
-        play(self.rule, self.state, Block(rows, advice.asleep, outcomes), log)
+        play(self.rule, self.state, VoteRounds(rows, advice.asleep, outcomes), log)
 
     def sides(self, advice: Advice) -> tuple[float, float]:
         """The weight for 1 and the weight for 0, for one row of advice."""

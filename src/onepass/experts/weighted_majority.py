@@ -6,15 +6,24 @@ from typing import Any
 
 import numpy.typing as npt
 
-from onepass.experts import advice as reading
 from onepass.experts import bounds, votes
-from onepass.experts.advice import Advice
+from onepass.experts.advice import Advice, check_outcomes, check_votes
 from onepass.experts.forecaster import Forecaster
 from onepass.experts.rates import Doubling, Horizon, epoch, tuned_beta
 from onepass.rows import Floats, Ints
 
 
-class WeightedMajority(Forecaster):
+class VoteForecaster(Forecaster):
+    """What both majorities have in common: advice and outcomes are 0 or 1."""
+
+    def _advice(self, advice: npt.ArrayLike, awake: npt.ArrayLike | None) -> Advice:
+        return check_votes(advice, awake)
+
+    def _outcomes(self, outcomes: npt.ArrayLike | None, rounds: int) -> npt.NDArray[Any]:
+        return check_outcomes([] if outcomes is None else outcomes, rounds, binary=True)
+
+
+class WeightedMajority(VoteForecaster):
     """Predicts what the heavier half of the experts says; after a mistake, those who were wrong weigh β times less.
 
         predict 1 if Σ_{i says 1} w_i ≥ ½ Σ w_i;   on a mistake w_i ← β·w_i for the wrong
@@ -65,12 +74,6 @@ class WeightedMajority(Forecaster):
     def _rule(self, experts: int, rounds: int) -> votes.Deterministic:
         price = 0.5 if isinstance(self.beta, Doubling) else None  # the slope of weighted_majority_doubling is 2
         return votes.deterministic(beta_now(self.beta, experts, rounds), price)
-
-    def _advice(self, advice: npt.ArrayLike, awake: npt.ArrayLike | None) -> Advice:
-        return reading.votes(advice, awake)
-
-    def _outcomes(self, outcomes: npt.ArrayLike | None, rounds: int) -> npt.NDArray[Any]:
-        return reading.outcomes([] if outcomes is None else outcomes, rounds, binary=True)
 
     def _forecast(self, game: votes.Votes, advice: Advice) -> float:
         ones, zeros = game.sides(advice)
