@@ -14,7 +14,7 @@ import numpy as np
 
 from onepass.lab import simulate
 from onepass.lab.noisy import ExactlyShifted
-from onepass.lab.teachers import Perceptron, committee, quadratic
+from onepass.lab.teachers import PerceptronTeacher, committee, quadratic
 from onepass.learners.normalized import Normalized
 from onepass.learners.shifted import Shifted
 from onepass.schedules import Constant, clean_optimum, noisy_optimum, rate
@@ -87,7 +87,7 @@ def main():
     print(f"{'rounds per second':44} {'onepass':>12} {'NumPy':>12} {'ratio':>11}")
     for N in (50, 1000):
         alpha, replicas, few = 1000.0 * share, 200, max(1000, int(40_000 * share))
-        clean, rule = Perceptron(N), Normalized(clean_optimum(N), N)
+        clean, rule = PerceptronTeacher(N), Normalized(clean_optimum(N), N)
         compare(
             f"figure 1, N = {N}, α ≤ {alpha:g}",
             lambda: simulate.run(clean, rule, [alpha], replicas, **how),  # noqa: B023  # called at once
@@ -96,7 +96,7 @@ def main():
             few,
         )
     for N in (50, 1000):
-        teacher, schedule = Perceptron(N, 0.2, 4.0, -1.95), noisy_optimum(N, -1.95)
+        teacher, schedule = PerceptronTeacher(N, 0.2, 4.0, -1.95), noisy_optimum(N, -1.95)
         rounds, replicas, few = int(2_000_000 * share), 8, max(1000, int(40_000 * share))
         for rule in (Normalized(schedule, N), Shifted(schedule, N), ExactlyShifted(schedule, N)):
             compare(
@@ -116,7 +116,7 @@ def main():
             lambda: numpy_quadratic(teacher, 0.01, few, 0),  # noqa: B023
             few,
         )
-    students = [simulate.run(Perceptron(50), Normalized(clean_optimum(50), 50), [50.0], 20, 0, threads=n).error
+    students = [simulate.run(PerceptronTeacher(50), Normalized(clean_optimum(50), 50), [50.0], 20, 0, threads=n).error
                 for n in (1, 2, 7)]  # fmt: skip
     counts = [simulate.run_smooth(committee(5), Constant(0.1), [5000], 9, 0, threads=n).error for n in (1, 2, 7)]
     same = all((run == runs[0]).all() for runs in (students, counts) for run in runs)

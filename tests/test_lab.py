@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 import oracles_lab as oracles
 from onepass.cli.group import program
 from onepass.lab import clean, noisy, simulate, smooth, theory
-from onepass.lab.curves import Curves, fit_power_law
-from onepass.lab.experiments import EXPERIMENTS, How
+from onepass.lab.curves import LearningCurves, fit_power_law
+from onepass.lab.experiments import EXPERIMENTS, RunOptions
 from onepass.lab.noisy import ExactlyShifted
-from onepass.lab.results import Finding, judged
-from onepass.lab.teachers import Perceptron, Smooth, committee, quadratic
+from onepass.lab.results import Finding, judge
+from onepass.lab.teachers import PerceptronTeacher, SmoothTeacher, committee, quadratic
 from onepass.learners.normalized import Normalized, Unnormalized, step_normalized, step_unnormalized
 from onepass.learners.shifted import Shifted
-from onepass.learners.smooth import Linear, Quadratic, SoftCommittee, check_gradient, gradient, size, value
 from onepass.schedules import (
     Constant,
     Custom,
@@ -33,9 +32,10 @@ from onepass.schedules import (
     noisy_optimum,
     rate,
 )
+from onepass.smooth.functions import Linear, Quadratic, SoftCommittee, check_gradient, gradient, size, value
 
 compiled = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="too long without the compiler")
-T2 = Perceptron(N=12, p=0.2, u=2.0, q0=-1.0)
+T2 = PerceptronTeacher(N=12, p=0.2, u=2.0, q0=-1.0)
 
 
 def generator(seed):
@@ -61,7 +61,7 @@ def test_schedules_are_their_formulas():
 )
 def test_a_callable_gives_the_same_bits_as_the_schedule_it_computes(schedule, monkeypatch):
     monkeypatch.setattr(simulate, "BLOCK", 64)
-    teacher = Perceptron(20)
+    teacher = PerceptronTeacher(20)
     own = simulate.run(teacher, Normalized(lambda t: rate(schedule, t), 20), [5.0, 10.0], 3)
     assert (own.error == simulate.run(teacher, Normalized(schedule, 20), [5.0, 10.0], 3).error).all()
 
@@ -155,7 +155,7 @@ def test_clean_student_is_the_rule_on_whole_vectors(rule, N):
         1.3, N, lambda t: rate(schedule, t), rounds, generator(4), normalise=rule is Normalized
     )
     rng, out = generator(4), np.empty((rounds, 2))
-    student = clean.Student(1.3, 1.0, clean.wait(1.3, rng))
+    student = clean.CleanStudent(1.3, 1.0, clean.wait(1.3, rng))
     clean.advance(student, rule(schedule, float(N)), rounds, np.arange(1, rounds + 1), out, rng)
     np.testing.assert_allclose(out[:, 0], expected, rtol=1e-9)
     assert not out[:, 1].any()
@@ -188,8 +188,8 @@ def test_noisy_student_is_the_rule_on_whole_vectors(rule, w1, eta0):
     )
     made = rule(schedule, 12.0) if rule is Normalized else rule(schedule, 12.0, warmup)
     out = np.empty((rounds, 2))
-    student = noisy.Student(*W[:3].tolist(), *[0.0] * 10)
-    noisy.advance(student, noisy.frame(T2, made), made, 0, rounds, np.arange(1, rounds + 1), out, generator(4))
+    student = noisy.NoisyStudent(*W[:3].tolist(), *[0.0] * 10)
+    noisy.advance(student, noisy.geometry_of(T2, made), made, 0, rounds, np.arange(1, rounds + 1), out, generator(4))
     np.testing.assert_allclose(out, expected, rtol=1e-7, atol=1e-9)
     if w1 < 0 and rule is not Normalized:
         assert out[998, 0] > 2.0 > 1.2 > out[1000, 0]  # and was turned over after round 1000
@@ -211,7 +211,15 @@ def test_smooth_student_is_the_rule(function):
     )
     out = np.empty(500, dtype=np.int64)
     student = W.copy()
-    smooth.advance(student, 0, function, W0, InverseRoot(0.5), 0, 500, np.arange(1, 501), out, generator(6))
+    smooth.advance(
+        smooth.SmoothStudent(student, 0),
+        (function, W0),
+        InverseRoot(0.5),
+        0,
+        500,
+        (np.arange(1, 501), out),
+        generator(6),
+    )
     assert counts[-1] > 10
     assert (out == counts).all()
     np.testing.assert_allclose(student, last, rtol=1e-9)
@@ -224,11 +232,11 @@ def test_smooth_student_is_the_rule(function):
 @pytest.mark.parametrize(
     ("teacher", "rule"),
     [
-        (Perceptron(8), Normalized(Constant(1.0), 8)),
-        (Perceptron(8), Unnormalized(Constant(1.0), 8)),
-        (Perceptron(8, 0.2, 2.0, -1.0), Normalized(Constant(1.0), 8)),
-        (Perceptron(8, 0.1, 2.0, -1.0), Shifted(Constant(1.0), 8, 3.0)),
-        (Perceptron(8, 0.1, 2.0, -1.0), ExactlyShifted(Constant(1.0), 8, 3.0)),
+        (PerceptronTeacher(8), Normalized(Constant(1.0), 8)),
+        (PerceptronTeacher(8), Unnormalized(Constant(1.0), 8)),
+        (PerceptronTeacher(8, 0.2, 2.0, -1.0), Normalized(Constant(1.0), 8)),
+        (PerceptronTeacher(8, 0.1, 2.0, -1.0), Shifted(Constant(1.0), 8, 3.0)),
+        (PerceptronTeacher(8, 0.1, 2.0, -1.0), ExactlyShifted(Constant(1.0), 8, 3.0)),
     ],
     ids=lambda item: type(item).__name__,
 )
@@ -277,7 +285,7 @@ def test_small_angles_lose_no_digits():
 
 
 def test_disagreement_of_sampled_students():
-    teacher = Perceptron(6, p=0.1, u=2.0, q0=-0.8)
+    teacher = PerceptronTeacher(6, p=0.1, u=2.0, q0=-0.8)
     S, y = teacher.sample(200_000, seed=9)
     W = oracles.unit(np.array([1.0, 0.4, 0.0, -0.5, 0.0, 0.3]))
     measured = float(np.mean(y * (S @ W) <= 0))
@@ -295,12 +303,12 @@ def test_clean_flow_is_equation_4():
 
 def test_noisy_flow_without_noise_is_the_clean_flow():
     alphas = np.array([1.0, 5.0, 25.0])
-    noisy_flow = theory.noisy_flow(Perceptron(100), Constant(0.7), alphas)
+    noisy_flow = theory.noisy_flow(PerceptronTeacher(100), Constant(0.7), alphas)
     np.testing.assert_allclose(noisy_flow.angle, theory.clean_flow(Constant(0.7), 100, alphas).angle, rtol=1e-6)
 
 
 def test_near_the_teacher_the_noisy_flow_is_equation_14():
-    teacher, eta = Perceptron(100, 0.2, 4.0, -1.95), 1e-4
+    teacher, eta = PerceptronTeacher(100, 0.2, 4.0, -1.95), 1e-4
     phi = teacher.boundary
     alphas = np.array([1e4, 4e4])
     start = (1 - 1e-5, teacher.q0 * (1 - 1e-5))
@@ -314,7 +322,7 @@ def test_near_the_teacher_the_noisy_flow_is_equation_14():
 @pytest.mark.parametrize("shift", ["exact", "learned"])
 @pytest.mark.parametrize("eta0", [2.0, 3.0])
 def test_the_noisy_flow_ends_in_its_law(p, shift, eta0):
-    flow = theory.noisy_flow(Perceptron(100, p, 2.0, -1.0), NoisyPowerLaw(eta0, 1.0, 100, -1.0), [1e6], shift)
+    flow = theory.noisy_flow(PerceptronTeacher(100, p, 2.0, -1.0), NoisyPowerLaw(eta0, 1.0, 100, -1.0), [1e6], shift)
     assert (flow.error[0] - p) * 1e3 == pytest.approx(theory.noisy_constant(p, eta0, shift), rel=0.01)
 
 
@@ -344,7 +352,7 @@ def test_constant_rates_end_at_their_level():
 
 
 def test_plain_limits_are_where_the_slow_flow_rests():
-    teacher = Perceptron(250, 0.2, 4.0, -1.95)
+    teacher = PerceptronTeacher(250, 0.2, 4.0, -1.95)
     stable, saddle = theory.plain_limits(teacher)
     flow = theory.noisy_flow(teacher, Constant(0.002), [50_000.0])
     assert flow.error[0] == pytest.approx(stable.error, abs=0.001)
@@ -375,7 +383,7 @@ def test_fits_refuse_what_has_no_logarithm():
 
 
 def test_bands_hold_their_share():
-    curves = Curves(np.array([1]), np.array([1.0]), np.arange(101.0)[:, None])
+    curves = LearningCurves(np.array([1]), np.array([1.0]), np.arange(101.0)[:, None])
     low, high = curves.band(0.9)
     assert (low[0], high[0]) == pytest.approx((5.0, 95.0))
     with pytest.raises(ValueError, match="coverage"):
@@ -392,7 +400,7 @@ def test_a_finding_can_fail():
 
 
 CASES = [
-    (Perceptron(20), Normalized(clean_optimum(20), 20)),
+    (PerceptronTeacher(20), Normalized(clean_optimum(20), 20)),
     (T2, Shifted(noisy_optimum(12, -1.0), 12, 5.0)),
 ]
 
@@ -421,7 +429,7 @@ def test_threads_and_blocks_change_nothing_for_smooth_students(monkeypatch):
 def test_progress_rises_from_0_to_1(monkeypatch):
     monkeypatch.setattr(simulate, "BLOCK", 16)
     seen = []
-    simulate.run(Perceptron(8), Normalized(Constant(1.0), 8), [10.0], 3, progress=seen.append)
+    simulate.run(PerceptronTeacher(8), Normalized(Constant(1.0), 8), [10.0], 3, progress=seen.append)
     assert seen == sorted(seen)
     assert len(seen) == 15
     assert 0 < seen[0] < seen[-1] == 1
@@ -441,12 +449,12 @@ def test_progress_rises_from_0_to_1(monkeypatch):
 )
 def test_impossible_teachers_are_refused_by_name(arguments, message):
     with pytest.raises(ValueError, match=message):
-        Perceptron(**arguments)
+        PerceptronTeacher(**arguments)
 
 
 def test_impossible_smooth_teachers_are_refused_by_name():
     with pytest.raises(ValueError, match="W0: 3 parameters"):
-        Smooth(Linear(3), np.zeros(2))
+        SmoothTeacher(Linear(3), np.zeros(2))
     with pytest.raises(ValueError, match="hidden"):
         committee(2, hidden=3)
     with pytest.raises(ValueError, match="N: "):
@@ -465,14 +473,14 @@ def test_impossible_smooth_teachers_are_refused_by_name():
         ({"replicas": 0}, "replicas"),
         ({"threads": 0}, "threads"),
         ({"start": 1.0}, "start"),
-        ({"teacher": Perceptron(8, 0.1, 1.0, 0.5), "start": 0.5}, "start"),
+        ({"teacher": PerceptronTeacher(8, 0.1, 1.0, 0.5), "start": 0.5}, "start"),
         ({"rule": ExactlyShifted(Constant(1.0), 8)}, "no shift T exists"),
-        ({"teacher": Perceptron(8, 0.1), "rule": Unnormalized(Constant(1.0), 8)}, "Unnormalized"),
-        ({"teacher": Perceptron(8, 0.1, 1.0, 0.5), "start": (0.9, 3.0)}, "start"),
+        ({"teacher": PerceptronTeacher(8, 0.1), "rule": Unnormalized(Constant(1.0), 8)}, "Unnormalized"),
+        ({"teacher": PerceptronTeacher(8, 0.1, 1.0, 0.5), "start": (0.9, 3.0)}, "start"),
     ],
 )
 def test_bad_arguments_are_refused_by_name(change, message):
-    good = {"teacher": Perceptron(8), "rule": Normalized(Constant(1.0), 8), "alphas": [1.0], "replicas": 2}
+    good = {"teacher": PerceptronTeacher(8), "rule": Normalized(Constant(1.0), 8), "alphas": [1.0], "replicas": 2}
     with pytest.raises(ValueError, match=message):
         simulate.run(**(good | change))
     with pytest.raises(TypeError, match="rule"):
@@ -496,7 +504,7 @@ SHORT = {
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_findings_hold(name):
     """With few replicas a number may be off by its tolerance and three of its standard errors."""
-    experiment = EXPERIMENTS[name](*SHORT[name], How(seed=1, threads=1))
+    experiment = EXPERIMENTS[name](*SHORT[name], RunOptions(seed=1, threads=1))
     assert len(experiment.findings) >= 2
     wide = [finding._replace(tolerance=finding.tolerance + 3 * finding.error) for finding in experiment.findings]
     assert [str(finding) for finding in wide if not finding.holds] == []
@@ -505,19 +513,19 @@ def test_findings_hold(name):
 
 @compiled
 def test_a_run_too_short_for_its_law_says_so():
-    found = EXPERIMENTS["figure1"](20, 200.0, How(seed=1, threads=1)).findings
+    found = EXPERIMENTS["figure1"](20, 200.0, RunOptions(seed=1, threads=1)).findings
     assert not all(finding.holds for finding in found)
     assert all(("α = 200 is short" in finding.what) != finding.holds for finding in found)
     false = [Finding("law", 1.0, 0.1, 0.0, 0.1)]
-    assert judged(false, 1000.0, 1000.0) == false  # the run is long enough
+    assert judge(false, 1000.0, 1000.0) == false  # the run is long enough
 
 
 @compiled
 def test_what_the_theory_forbids_is_seen():
     """A rate that falls too fast misses 4/π; the plain rule never gets near p."""
-    fast = simulate.run(Perceptron(50), Normalized(PowerLaw(2.0, 1.5, 50), 50), [500.0], 100)
+    fast = simulate.run(PerceptronTeacher(50), Normalized(PowerLaw(2.0, 1.5, 50), 50), [500.0], 100)
     assert abs(fast.mean[0] * 500.0 / theory.clean_constant(2.0) - 1) > 1.0
-    teacher = Perceptron(50, 0.2, 4.0, -1.95)
+    teacher = PerceptronTeacher(50, 0.2, 4.0, -1.95)
     plain = simulate.run(teacher, Normalized(noisy_optimum(50, -1.95), 50), np.geomspace(100, 2000, 10), 8)
     assert plain.less(0.2).fit(100, 2000).exponent > -0.2
 

@@ -12,9 +12,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import oracles_rates
 from onepass import CutoffAverager, DataError, OnePassClassifier, SmoothThresholdClassifier
-from onepass.learners import SmoothThreshold
-from onepass.learners.smooth import Linear, Quadratic, SoftCommittee
 from onepass.schedules import Constant, InverseRoot
+from onepass.smooth import SmoothThreshold
+from onepass.smooth.functions import Linear, Quadratic, SoftCommittee
 from strategies import cuts, dyadic
 from test_learners import same_state
 

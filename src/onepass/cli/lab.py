@@ -46,12 +46,12 @@ def run(name: str, replicas: int | None, alpha: float | None, output: str, force
     page = pages.check(outputs, how["report"], force)
     from onepass.files import replacing
     from onepass.lab.experiments import EXPERIMENTS as FUNCTIONS
-    from onepass.lab.experiments import How
+    from onepass.lab.experiments import RunOptions
     from onepass.report.lab import draw
 
     chosen = {key: value for key, value in (("replicas", replicas), ("alpha", alpha)) if value is not None}
     with progress(name, TICKS, how["quiet"]) as tick:
-        settings = How(how["seed"], how["threads"], lambda share: tick(int(TICKS * share)))
+        settings = RunOptions(how["seed"], how["threads"], lambda share: tick(int(TICKS * share)))
         try:
             experiment = FUNCTIONS[name](**chosen, how=settings)
         except ValueError as error:

@@ -23,7 +23,7 @@ NEVER = 2**62  # a round that no simulation reaches
 step = by_type(normalized.STEPS)
 
 
-class Student(NamedTuple):
+class CleanStudent(NamedTuple):
     angle: float  # between W and W₀
     norm2: float  # ‖W‖²
     due: int  # round of the next mistake
@@ -51,7 +51,7 @@ def advance(student, rule, stop, times, out, rng):  # type: ignore[no-untyped-de
             out[point, 0], out[point, 1] = angle, 0.0
             point += 1
         if due > stop:
-            return Student(angle, norm2, due)
+            return CleanStudent(angle, norm2, due)
         r = math.sqrt(2.0 * rng.standard_exponential())
         u = rng.random()
         across2 = rng.chisquare(rule.N - 2.0)

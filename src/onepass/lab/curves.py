@@ -13,15 +13,15 @@ from onepass.rows import Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Curves:
+class LearningCurves:
     """The generalisation error of every student at every look: error[student, look] after rounds[look] rounds.
 
     `angle` and `q` are the order parameters it was computed from (arccos R and U·W); students of a smooth function
     have none, and their error is the share of mistakes since the look before.
 
-    >>> curves = Curves(np.array([100, 200]), np.array([2.0, 4.0]), np.array([[0.5, 0.2], [0.3, 0.2]]))
+    >>> curves = LearningCurves(np.array([100, 200]), np.array([2.0, 4.0]), np.array([[0.5, 0.2], [0.3, 0.2]]))
     >>> curves
-    Curves(replicas=2, alpha=2..4, error=0.4..0.2)
+    LearningCurves(replicas=2, alpha=2..4, error=0.4..0.2)
     >>> curves.mean, curves.standard_error
     (array([0.4, 0.2]), array([0.1, 0. ]))
     """
@@ -51,24 +51,24 @@ class Curves:
         low, high = np.quantile(self.error, [(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0], axis=0)
         return low, high
 
-    def less(self, floor: float) -> Curves:
+    def less(self, floor: float) -> LearningCurves:
         """The same curves with error − floor in place of the error: what is left to learn above the noise."""
         return replace(self, error=self.error - floor)
 
-    def fit(self, first: float, last: float) -> Fit:
+    def fit(self, first: float, last: float) -> PowerLawFit:
         """The power law of the mean error for α in first..last. See `fit_power_law`."""
         chosen = (self.alpha >= first) & (self.alpha <= last)
         return fit_power_law(self.alpha[chosen], self.error[:, chosen])
 
     def __repr__(self) -> str:
         alpha = f"{self.alpha[0]:g}..{self.alpha[-1]:g}"
-        return f"Curves(replicas={self.replicas}, alpha={alpha}, error={self.mean[0]:.4g}..{self.mean[-1]:.4g})"
+        return f"LearningCurves(replicas={self.replicas}, alpha={alpha}, error={self.mean[0]:.4g}..{self.mean[-1]:.4g})"
 
 
-class Fit(NamedTuple):
+class PowerLawFit(NamedTuple):
     """y = constant·x^exponent, each with one standard error.
 
-    >>> print(Fit(-0.5, 0.01, 2.0, 0.1))
+    >>> print(PowerLawFit(-0.5, 0.01, 2.0, 0.1))
     x^(-0.500 ± 0.010) · (2 ± 0.1)
     """
 
@@ -83,7 +83,7 @@ class Fit(NamedTuple):
         )
 
 
-def fit_power_law(x: npt.ArrayLike, y: npt.ArrayLike) -> Fit:
+def fit_power_law(x: npt.ArrayLike, y: npt.ArrayLike) -> PowerLawFit:
     """A straight line through the logarithms of x and of the mean of y[replica, x].
 
     The points of one curve are correlated, so their scatter says little about the exponent: the standard errors are
@@ -106,7 +106,7 @@ def fit_power_law(x: npt.ArrayLike, y: npt.ArrayLike) -> Fit:
     centred = log_x - log_x.mean()
     slopes = log_y @ centred / (centred @ centred)
     constants = np.exp(log_y.mean(axis=1) - slopes * log_x.mean())
-    return Fit(float(slopes[0]), _jackknife(slopes[1:]), float(constants[0]), _jackknife(constants[1:]))
+    return PowerLawFit(float(slopes[0]), _jackknife(slopes[1:]), float(constants[0]), _jackknife(constants[1:]))
 
 
 def _jackknife(left_out: Floats) -> float:

@@ -12,30 +12,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepass.lab import simulate, theory
-from onepass.lab.curves import Curves, fit_power_law
+from onepass.lab.curves import LearningCurves, fit_power_law
 from onepass.lab.noisy import ExactlyShifted
 from onepass.lab.results import (
     Experiment,
     Finding,
     Panel,
     Series,
-    at_the_end,
     exponent,
-    judged,
-    levels_at,
-    simulated,
+    final_level,
+    judge,
+    level_series,
+    simulation_series,
     standard_error,
     three_sigma,
 )
 from onepass.lab.simulate import Progress
-from onepass.lab.teachers import Perceptron, Smooth, committee, quadratic
+from onepass.lab.teachers import PerceptronTeacher, SmoothTeacher, committee, quadratic
 from onepass.learners.normalized import Normalized, Unnormalized
 from onepass.learners.shifted import Shifted
 from onepass.rows import Floats
 from onepass.schedules import ROOT_2PI, Constant, NoisyPowerLaw, PowerLaw, Schedule, clean_optimum, noisy_optimum
 
 
-class How(NamedTuple):
+class RunOptions(NamedTuple):
     """How to run: the seed, the number of threads, and whom to tell the share of the work done."""
 
     seed: int = 1
@@ -43,27 +43,32 @@ class How(NamedTuple):
     progress: Progress | None = None
 
 
-DEFAULT = How()
+DEFAULT = RunOptions()
 FULL = {"figure1": 1e3, "figure2": 3e4, "schedules": 1e5, "smooth": 3e6}  # α at which their laws, for α → ∞, are judged
 
 
 class Bench:
     """The simulations of one experiment, `parts` in number: same replicas, same seed, one progress from 0 to 1."""
 
-    def __init__(self, replicas: int, how: How, parts: int) -> None:
+    def __init__(self, replicas: int, how: RunOptions, parts: int) -> None:
         self.replicas, self.how, self.parts, self.done = replicas, how, parts, 0
 
     def run(
-        self, teacher: Perceptron, rule: simulate.Rule, alphas: Floats, start: Any = None, replicas: int | None = None
-    ) -> Curves:
+        self,
+        teacher: PerceptronTeacher,
+        rule: simulate.Rule,
+        alphas: Floats,
+        start: Any = None,
+        replicas: int | None = None,
+    ) -> LearningCurves:
         seed, threads, progress = self._next()
         return simulate.run(teacher, rule, alphas, replicas or self.replicas, seed, start, threads, progress)
 
-    def run_smooth(self, teacher: Smooth, schedule: Schedule, rounds: Floats, distance: float) -> Curves:
+    def run_smooth(self, teacher: SmoothTeacher, schedule: Schedule, rounds: Floats, distance: float) -> LearningCurves:
         seed, threads, progress = self._next()
         return simulate.run_smooth(teacher, schedule, rounds, self.replicas, seed, distance, threads, progress)
 
-    def _next(self) -> How:
+    def _next(self) -> RunOptions:
         tell, done = self.how.progress, self.done
         self.done += 1
         if tell is None:
@@ -71,18 +76,18 @@ class Bench:
         return self.how._replace(progress=lambda share: tell((done + share) / self.parts))
 
 
-def figure1(replicas: int = 1000, alpha: float = FULL["figure1"], how: How = DEFAULT) -> Experiment:
+def figure1(replicas: int = 1000, alpha: float = FULL["figure1"], how: RunOptions = DEFAULT) -> Experiment:
     """A noiseless perceptron of N = 50 inputs, η = 2√(2π)/α: error (4/π)/α. See barkai1995, Figure 1."""
     N, alphas, bench = 50, np.geomspace(0.5, alpha, 80), Bench(replicas, how, 2)
-    teacher, schedule = Perceptron(N), clean_optimum(N)
+    teacher, schedule = PerceptronTeacher(N), clean_optimum(N)
     optimal = bench.run(teacher, Normalized(schedule, N), alphas)
     grown = bench.run(teacher, Unnormalized(Constant(1.0), N), alphas)
     late = alphas[alphas >= alpha / 20.0]
     series = [
-        simulated("simulation", optimal),
+        simulation_series("simulation", optimal),
         Series("equation 4", "theory", alphas, theory.clean_flow(schedule, N, alphas).error),
         Series("1.27/α", "theory", late, theory.clean_law(late, 2.0, 1.0)),
-        simulated("simulation, never normalised", grown),
+        simulation_series("simulation, never normalised", grown),
         Series("0.278·α^(−1/3)", "theory", late, theory.UNNORMALIZED * late ** (-1.0 / 3.0)),
         Series("0.88/α: on-line optimum", "reference", late, theory.ONLINE_OPTIMUM / late),
         Series("0.625/α: batch", "reference", late, theory.BATCH / late),
@@ -100,13 +105,13 @@ def figure1(replicas: int = 1000, alpha: float = FULL["figure1"], how: How = DEF
         "A perceptron learns a perceptron",
         {"replicas": replicas, "alpha": alpha, "seed": how.seed, "N": N, "schedule": repr(schedule)},
         [Panel("", "α = examples / inputs", "generalisation error", series)],
-        judged(findings, alpha, FULL["figure1"]),
+        judge(findings, alpha, FULL["figure1"]),
     )
 
 
-def figure2(replicas: int = 40, alpha: float = FULL["figure2"], how: How = DEFAULT) -> Experiment:
+def figure2(replicas: int = 40, alpha: float = FULL["figure2"], how: RunOptions = DEFAULT) -> Experiment:
     """Output noise p = 0.2, N = 250, |U| = 4, q₀ = −1.95: only the shifted rule ends at p. See barkai1995, Figure 2."""
-    teacher = Perceptron(N=250, p=0.2, u=4.0, q0=-1.95)
+    teacher = PerceptronTeacher(N=250, p=0.2, u=4.0, q0=-1.95)
     p, schedule = teacher.p, noisy_optimum(teacher.N, teacher.q0)
     warmup = 50.0  # at α = 20 one student in a hundred is still so near the ridge between W₀ and −W₀ that it lingers
     alphas, bench, findings = np.geomspace(1.0, alpha, 80), Bench(replicas, how, 3), []
@@ -121,18 +126,18 @@ def figure2(replicas: int = 40, alpha: float = FULL["figure2"], how: How = DEFAU
     for label, rule, shift in runs:
         curves = bench.run(teacher, rule, alphas)
         flow = theory.noisy_flow(teacher, schedule, alphas, shift, warmup=warmup)
-        error.series.extend([simulated(label, curves), Series(f"{label}: flow", "theory", alphas, flow.error)])
+        error.series.extend([simulation_series(label, curves), Series(f"{label}: flow", "theory", alphas, flow.error)])
         if shift == "none":
-            findings.append(at_the_end("plain rule: error at the end", curves, 0.3225, 0.0225))
+            findings.append(final_level("plain rule: error at the end", curves, 0.3225, 0.0225))
             continue
         left, constant = curves.less(p), theory.noisy_constant(p, shift=shift)
         law = Series(f"{constant:.3f}/√α", "theory", late, theory.noisy_law(late, p, shift=shift))
-        excess.series.extend([simulated(label, left), law])
+        excess.series.extend([simulation_series(label, left), law])
         assert curves.angle is not None
         at_teacher = float((np.cos(curves.angle[:, -1]) > 0.9).mean())
         findings += [
             exponent(f"{label}: exponent of ε − p", left.fit(alpha / 10.0, alpha), -0.5, 0.05),
-            at_the_end(f"{label}: √α·(ε − p)", left, constant, 0.1 * constant, power=0.5),
+            final_level(f"{label}: √α·(ε − p)", left, constant, 0.1 * constant, power=0.5),
             Finding(f"{label}: share of replicas that end at the teacher", at_teacher, 0.0, 1.0, 0.0),
         ]
     error.series.append(Series("p", "reference", alphas, np.full_like(alphas, p)))
@@ -141,11 +146,11 @@ def figure2(replicas: int = 40, alpha: float = FULL["figure2"], how: How = DEFAU
         "A perceptron learns a noisy perceptron",
         {"replicas": replicas, "alpha": alpha, "seed": how.seed, "teacher": repr(teacher), "schedule": repr(schedule)},
         [error, excess],
-        judged(findings, alpha, FULL["figure2"]),
+        judge(findings, alpha, FULL["figure2"]),
     )
 
 
-def schedules(replicas: int = 200, alpha: float = FULL["schedules"], how: How = DEFAULT) -> Experiment:
+def schedules(replicas: int = 200, alpha: float = FULL["schedules"], how: RunOptions = DEFAULT) -> Experiment:
     """η = η₀√(2π)·α^(−z) with z below, at and above 1, and η₀ below, at and above 1. See barkai1995, eq. 6."""
     N, alphas = 50, np.geomspace(1.0, alpha, 60)
     cases = [(0.25, 2.0), (0.5, 2.0), (0.75, 2.0), (1.5, 2.0), (1.0, 2.0), (1.0, 1.0), (1.0, 0.5)]
@@ -153,14 +158,14 @@ def schedules(replicas: int = 200, alpha: float = FULL["schedules"], how: How = 
     panels = [Panel(title, "α", "generalisation error", []) for title in ("z below and above 1", "z = 1")]
     for z, eta0 in cases:
         schedule = PowerLaw(eta0, z, N)
-        curves = bench.run(Perceptron(N), Normalized(schedule, N), alphas)
+        curves = bench.run(PerceptronTeacher(N), Normalized(schedule, N), alphas)
         panel, label = (panels[1], f"η₀ = {eta0:g}") if z == 1.0 else (panels[0], f"z = {z:g}")
         late = alphas[alphas >= alpha / 100.0]
         amplitude = 1.0
         if z > 1.0 or (z == 1.0 and eta0 < 1.0):  # the law leaves the amplitude open: take it from the last point
             amplitude = float(curves.mean[-1] / theory.clean_law(alphas[-1:], eta0, z)[0])
         law = theory.clean_law(late, eta0, z, amplitude)
-        panel.series.extend([simulated(label, curves), Series(f"{label}: law", "theory", late, law)])
+        panel.series.extend([simulation_series(label, curves), Series(f"{label}: law", "theory", late, law)])
         if z != 1.0:
             expected, tolerance = (-z, 0.03) if z < 1.0 else (0.0, 0.1)
             findings.append(exponent(f"z = {z:g}: exponent", curves.fit(alpha / 10, alpha), expected, tolerance))
@@ -177,14 +182,17 @@ def schedules(replicas: int = 200, alpha: float = FULL["schedules"], how: How = 
         "How fast the rate may fall: η = η₀√(2π)·α^(−z)",
         {"replicas": replicas, "alpha": alpha, "seed": how.seed, "N": N},
         panels,
-        judged(findings, alpha, FULL["schedules"]),
+        judge(findings, alpha, FULL["schedules"]),
     )
 
 
-def smooth(replicas: int = 16, alpha: float = FULL["smooth"], how: How = DEFAULT) -> Experiment:
+def smooth(replicas: int = 16, alpha: float = FULL["smooth"], how: RunOptions = DEFAULT) -> Experiment:
     """Thresholded smooth functions: error ∝ η for a constant rate, ∝ n^(−z) for a falling one; `alpha` is n here."""
     N, etas = 50, np.array([0.1, 0.2, 0.4, 0.8])
-    cases: list[tuple[str, Smooth, float]] = [("quadratic", quadratic(3), 0.04), ("committee", committee(3), 0.08)]
+    cases: list[tuple[str, SmoothTeacher, float]] = [
+        ("quadratic", quadratic(3), 0.04),
+        ("committee", committee(3), 0.08),
+    ]
     bench, findings = Bench(replicas, how, len(etas) * 3 + 3), []
     at_rest = Panel("constant rate", "η relative to the largest", "error at rest", [])
     falling = Panel("falling rate", "examples n", "error", [])
@@ -192,9 +200,9 @@ def smooth(replicas: int = 16, alpha: float = FULL["smooth"], how: How = DEFAULT
     levels = []
     for eta in etas:
         looks, rule = np.linspace(100.0, 300.0, 100) / eta, Normalized(Constant(eta), N)
-        curves = bench.run(Perceptron(N), rule, looks, replicas=max(replicas, 50))
+        curves = bench.run(PerceptronTeacher(N), rule, looks, replicas=max(replicas, 50))
         levels.append(curves.error.mean(axis=1))
-    at_rest.series.append(levels_at("perceptron", etas / etas[-1], levels))
+    at_rest.series.append(level_series("perceptron", etas / etas[-1], levels))
     at_rest.series.append(Series("perceptron: η/√(2π³)", "theory", etas / etas[-1], theory.stationary_error(etas)))
     findings.append(exponent("perceptron: exponent of η", fit_power_law(etas, np.array(levels).T), 1.0, 0.03))
 
@@ -205,7 +213,7 @@ def smooth(replicas: int = 16, alpha: float = FULL["smooth"], how: How = DEFAULT
             eta = float(top * share)
             curves = bench.run_smooth(teacher, Constant(eta), looks, distance=eta)
             levels.append(curves.error[:, 1])
-        at_rest.series.append(levels_at(label, shares, levels))
+        at_rest.series.append(level_series(label, shares, levels))
         findings.append(exponent(f"{label}: exponent of η", fit_power_law(shares, np.array(levels).T), 1.0, 0.03))
 
     held = min(10_000.0, alpha / 100.0)  # until here the rate stays at its top: the student must first settle
@@ -215,7 +223,7 @@ def smooth(replicas: int = 16, alpha: float = FULL["smooth"], how: How = DEFAULT
         curves = bench.run_smooth(teacher, schedule, looks, distance=0.01)
         fit, late = curves.fit(10.0 * held, alpha), looks[looks >= 10.0 * held]
         amplitude = float(np.exp(np.log(curves.mean[-late.size :] * late**z).mean()))
-        falling.series.append(simulated(f"{label}, z = {z:g}", curves))
+        falling.series.append(simulation_series(f"{label}, z = {z:g}", curves))
         falling.series.append(Series(f"{label}: ∝ n^(−{z:g})", "theory", late, amplitude * late**-z))
         findings.append(exponent(f"{label}, z = {z:g}: exponent", fit, -z, 0.05))
     return Experiment(
@@ -223,14 +231,14 @@ def smooth(replicas: int = 16, alpha: float = FULL["smooth"], how: How = DEFAULT
         "Thresholded smooth functions",
         {"replicas": replicas, "alpha": alpha, "seed": how.seed},
         [at_rest, falling],
-        judged(findings, alpha, FULL["smooth"]),
+        judge(findings, alpha, FULL["smooth"]),
     )
 
 
-def noise(replicas: int = 16, alpha: float = 10_000.0, how: How = DEFAULT) -> Experiment:
+def noise(replicas: int = 16, alpha: float = 10_000.0, how: RunOptions = DEFAULT) -> Experiment:
     """The shifted rule under output noise: constant rates, falling rates, and how T's noise counts. Eq. 15-18."""
     N, u, q0 = 250, 2.0, -1.0
-    teacher = Perceptron(N, 0.1, u, q0)
+    teacher = PerceptronTeacher(N, 0.1, u, q0)
     etas, strengths = np.array([0.0025, 0.005, 0.01, 0.02]), np.array([0.05, 0.1, 0.2, 0.3])
     bench, findings = Bench(replicas, how, etas.size + 2 + 2 * strengths.size), []
     at_rest = Panel("constant rate, T exact", "η", "ε − p at rest", [])
@@ -244,7 +252,7 @@ def noise(replicas: int = 16, alpha: float = 10_000.0, how: How = DEFAULT) -> Ex
         curves = bench.run(teacher, rule, looks, start=near)
         levels.append(curves.error.mean(axis=1) - teacher.p)
     law = theory.noisy_stationary_excess(etas, teacher.p, q0)
-    at_rest.series.extend([levels_at("simulation", etas, levels), Series("equation 15", "theory", etas, law)])
+    at_rest.series.extend([level_series("simulation", etas, levels), Series("equation 15", "theory", etas, law)])
     findings.append(exponent("constant rate: exponent of η", fit_power_law(etas, np.array(levels).T), 0.5, 0.03))
     ratio = levels[0] / law[0]
     findings.append(Finding("smallest rate: ε − p over eq. 15", ratio.mean(), standard_error(ratio), 1.0, 0.1))
@@ -256,7 +264,7 @@ def noise(replicas: int = 16, alpha: float = 10_000.0, how: How = DEFAULT) -> Ex
         curves = bench.run(teacher, learned, alphas)
         excess = curves.less(teacher.p)
         label, law = f"z = {z:g}, η₀ = {eta0:g}", theory.noisy_law(late, teacher.p, eta0, z)
-        falling.series.extend([simulated(label, excess), Series(f"{label}: law", "theory", late, law)])
+        falling.series.extend([simulation_series(label, excess), Series(f"{label}: law", "theory", late, law)])
         decade = alphas[alphas >= alpha / 10.0]
         flow = theory.noisy_flow(teacher, learned.schedule, decade, "learned").error - teacher.p
         slope = fit_power_law(decade, [flow, flow]).exponent  # −z/2 is reached only later
@@ -267,13 +275,13 @@ def noise(replicas: int = 16, alpha: float = 10_000.0, how: How = DEFAULT) -> Ex
     for kind, shift in rules:
         measured, ratios = [], []
         for p in map(float, strengths):
-            noisy = Perceptron(N, p, u, q0)
+            noisy = PerceptronTeacher(N, p, u, q0)
             curves = bench.run(noisy, kind(schedule, N), looks)
             measured.append(((curves.error - p) * np.sqrt(curves.alpha)).mean(axis=1))
             flow = (theory.noisy_flow(noisy, schedule, looks, shift).error - p) * np.sqrt(looks)
             ratios.append(measured[-1] / flow.mean())
         laws = np.array([theory.noisy_constant(float(p), shift=shift) for p in strengths])
-        constants.series.append(levels_at(f"T {shift}", strengths, measured))
+        constants.series.append(level_series(f"T {shift}", strengths, measured))
         constants.series.append(Series(f"T {shift}: α → ∞", "theory", strengths, laws))
         worst = max(ratios, key=lambda r: abs(r.mean() - 1.0))
         what = f"T {shift}: √α·(ε − p) over the flow's, the farthest from 1 for p in 0.05..0.3"
@@ -287,13 +295,13 @@ def noise(replicas: int = 16, alpha: float = 10_000.0, how: How = DEFAULT) -> Ex
     )
 
 
-def flow(replicas: int = 50, alpha: float = 300.0, how: How = DEFAULT) -> Experiment:
+def flow(replicas: int = 50, alpha: float = 300.0, how: RunOptions = DEFAULT) -> Experiment:
     """Order-parameter equations against simulation at N = 1000, from R = 0 and q = 0. See barkai1995, eq. 4 and 14."""
     N, q0, alphas = 1000, -1.95, np.geomspace(0.1, alpha, 40)
-    plain, noisy = Perceptron(N), Perceptron(N, p=0.2, u=4.0, q0=q0)
+    plain, noisy = PerceptronTeacher(N), PerceptronTeacher(N, p=0.2, u=4.0, q0=q0)
     gentle, shifted = PowerLaw(2.0, 1.0, N, floor=5.0), noisy_optimum(N, q0)
     one = Constant(1.0)
-    cases: list[tuple[str, Perceptron, Any, theory.Flow]] = [
+    cases: list[tuple[str, PerceptronTeacher, Any, theory.Flow]] = [
         ("η = 1", plain, Normalized(one, N), theory.clean_flow(one, N, alphas)),
         ("η = 2√(2π)/α", plain, Normalized(gentle, N), theory.clean_flow(gentle, N, alphas)),
         ("never normalised", plain, Unnormalized(one, N), theory.clean_flow(one, N, alphas, normalized=False)),
@@ -308,7 +316,7 @@ def flow(replicas: int = 50, alpha: float = 300.0, how: How = DEFAULT) -> Experi
         start = 0.0 if teacher.centred else (0.0, 0.0)
         curves = bench.run(teacher, rule, alphas, start)
         panel = panels[0] if teacher.centred else panels[1]
-        panel.series.extend([simulated(label, curves), Series(f"{label}: flow", "theory", alphas, curve.error)])
+        panel.series.extend([simulation_series(label, curves), Series(f"{label}: flow", "theory", alphas, curve.error)])
         gap = float(np.abs((curves.mean - curve.error) / curves.standard_error).max())
         findings.append(Finding(f"{label}: largest gap in standard errors", gap, 0.0, 0.0, limit))
     return Experiment(

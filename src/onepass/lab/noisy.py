@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from onepass._jit import by_type, jit
 from onepass.lab.clean import NEVER
-from onepass.lab.teachers import Perceptron
+from onepass.lab.teachers import PerceptronTeacher
 from onepass.learners.normalized import Normalized
 from onepass.learners.shifted import WARMUP, WINDOW, Shifted, mirrored, shifts
 from onepass.schedules import Schedule, rate
@@ -31,7 +31,7 @@ class ExactlyShifted(NamedTuple):
     warmup: float = WARMUP
 
 
-class Frame(NamedTuple):
+class TeacherGeometry(NamedTuple):
     """The teacher, as the kernel sees it."""
 
     p: float
@@ -40,7 +40,7 @@ class Frame(NamedTuple):
     kappa: float  # T = U + κ·W₀
 
 
-class Student(NamedTuple):
+class NoisyStudent(NamedTuple):
     w1: float  # W, along axes 1 to 3
     w2: float
     w3: float
@@ -56,23 +56,23 @@ class Student(NamedTuple):
     mistakes: float  # in the current window
 
 
-def frame(teacher: Perceptron, rule: Normalized | Shifted | ExactlyShifted) -> Frame:
+def geometry_of(teacher: PerceptronTeacher, rule: Normalized | Shifted | ExactlyShifted) -> TeacherGeometry:
     """The teacher's numbers; the exact shift is worked out only for the rule that needs it."""
     kappa = teacher.shift_along_teacher if isinstance(rule, ExactlyShifted) else 0.0
-    return Frame(float(teacher.p), float(teacher.q0), teacher.side, kappa)
+    return TeacherGeometry(float(teacher.p), float(teacher.q0), teacher.side, kappa)
 
 
-def _no_pull(rule, frame, total, t):  # type: ignore[no-untyped-def]
+def _no_pull(rule, geometry, total, t):  # type: ignore[no-untyped-def]
     return 0.0, 0.0, 0.0
 
 
-def _exact_pull(rule, frame, total, t):  # type: ignore[no-untyped-def]
+def _exact_pull(rule, geometry, total, t):  # type: ignore[no-untyped-def]
     if t <= rule.warmup * rule.N:
         return 0.0, 0.0, 0.0
-    return frame.q0 + frame.kappa, frame.side, 0.0
+    return geometry.q0 + geometry.kappa, geometry.side, 0.0
 
 
-def _running_pull(rule, frame, total, t):  # type: ignore[no-untyped-def]
+def _running_pull(rule, geometry, total, t):  # type: ignore[no-untyped-def]
     return 0.0, 0.0, (1.0 / total if shifts(rule, total, t) else 0.0)
 
 
@@ -95,26 +95,27 @@ def across(w2, w3, side):  # type: ignore[no-untyped-def]
 
 
 @jit
-def advance(student, frame, rule, t, stop, times, out, rng):  # type: ignore[no-untyped-def]
+def advance(student, geometry, rule, t, stop, times, out, rng):  # type: ignore[no-untyped-def]
     """The student after rounds t+1..stop.
 
     IN  times (points): the rounds after which to look, in t+1..stop
     OUT out (points, 2): the angle between W and W₀, and q = U·W
     """
+    # long, and with eight arguments: the student's thirteen numbers stay in registers from round to round
     w1, w2, w3 = student.w1, student.w2, student.w3
     a1, a2, a3, a4 = student.a1, student.a2, student.a3, student.a4
     total, mistakes = student.total, student.mistakes
     quiet, quiet_y, quiet_1, quiet_f = student.quiet, student.quiet_y, student.quiet_1, student.quiet_f
     others = rule.N - 4.0  # directions beyond the first four axes
-    sine, f2, f3, u_f, u_g = across(w2, w3, frame.side)
+    sine, f2, f3, u_f, u_g = across(w2, w3, geometry.side)
     point = 0
     look = times[0] if times.size else NEVER
     while t < stop:
         t += 1
-        s1 = frame.q0 + rng.standard_normal()
+        s1 = geometry.q0 + rng.standard_normal()
         sf = u_f + rng.standard_normal()
         y = 1.0 if s1 > 0.0 else -1.0
-        if frame.p > 0.0 and rng.random() < frame.p:
+        if geometry.p > 0.0 and rng.random() < geometry.p:
             y = -y
         total += y
         if y * (w1 * s1 + sine * sf) > 0.0:
@@ -137,7 +138,7 @@ def advance(student, frame, rule, t, stop, times, out, rng):  # type: ignore[no-
             s2, s3 = sf * f2 - sg * f3, sf * f3 + sg * f2
             s4, s5 = rng.standard_normal(), math.sqrt(rng.chisquare(others))
             a1, a2, a3, a4, a5 = a1 + y * s1, a2 + y * s2, a3 + y * s3, a4 + y * s4, y * s5
-            c1, c2, k = pull(rule, frame, total, t)
+            c1, c2, k = pull(rule, geometry, total, t)
             h = y * rate(rule.schedule, t) / rule.N
             w1 += h * (s1 - c1 - k * a1)
             w2 += h * (s2 - c2 - k * a2)
@@ -152,15 +153,15 @@ def advance(student, frame, rule, t, stop, times, out, rng):  # type: ignore[no-
             along = a3 * e3 + a4 * e4 + a5 * e5
             a4 = math.sqrt((a3 - along * e3) ** 2 + (a4 - along * e4) ** 2 + (a5 - along * e5) ** 2)
             a3, w3 = along, rest
-            sine, f2, f3, u_f, u_g = across(w2, w3, frame.side)
+            sine, f2, f3, u_f, u_g = across(w2, w3, geometry.side)
         if t % WINDOW == 0:
             if turns(rule, mistakes):
                 w1, w2, a3, quiet_f = -w1, -w2, -a3, -quiet_f  # axis 3 turns with W, so w3 stays
-                sine, f2, f3, u_f, u_g = across(w2, w3, frame.side)
+                sine, f2, f3, u_f, u_g = across(w2, w3, geometry.side)
             mistakes = 0.0
         if t == look:
             out[point, 0] = math.atan2(sine, w1)
-            out[point, 1] = frame.q0 * w1 + frame.side * w2
+            out[point, 1] = geometry.q0 * w1 + geometry.side * w2
             point += 1
             look = times[point] if point < times.size else NEVER
-    return Student(w1, w2, w3, a1, a2, a3, a4, total, quiet, quiet_y, quiet_1, quiet_f, mistakes)
+    return NoisyStudent(w1, w2, w3, a1, a2, a3, a4, total, quiet, quiet_y, quiet_1, quiet_f, mistakes)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from onepass.lab.curves import Curves, Fit
+from onepass.lab.curves import LearningCurves, PowerLawFit
 from onepass.rows import Floats
 
 
@@ -82,31 +82,31 @@ class Experiment:
         return text.getvalue()
 
 
-def simulated(label: str, curves: Curves) -> Series:
+def simulation_series(label: str, curves: LearningCurves) -> Series:
     return Series(label, "simulation", curves.alpha, curves.mean, *curves.band())
 
 
-def levels_at(label: str, x: Floats, levels: list[Floats]) -> Series:
+def level_series(label: str, x: Floats, levels: list[Floats]) -> Series:
     """One point per setting; `levels` holds the replicas of each."""
     low, high = np.quantile(np.array(levels), [0.05, 0.95], axis=1)
     return Series(label, "simulation", x, np.array([level.mean() for level in levels]), low, high)
 
 
-def exponent(what: str, fit: Fit, expected: float, tolerance: float) -> Finding:
+def exponent(what: str, fit: PowerLawFit, expected: float, tolerance: float) -> Finding:
     return Finding(what, fit.exponent, fit.exponent_error, expected, tolerance)
 
 
-def at_the_end(what: str, curves: Curves, expected: float, tolerance: float, power: float = 0.0) -> Finding:
+def final_level(what: str, curves: LearningCurves, expected: float, tolerance: float, power: float = 0.0) -> Finding:
     """The mean over the last factor of three in α of error·α^power."""
     late = curves.alpha >= curves.alpha[-1] / 3.0
     values = (curves.error[:, late] * curves.alpha[late] ** power).mean(axis=1)
     return Finding(what, float(values.mean()), standard_error(values), expected, tolerance)
 
 
-def judged(findings: list[Finding], alpha: float, full: float) -> list[Finding]:
+def judge(findings: list[Finding], alpha: float, full: float) -> list[Finding]:
     """The findings; of a run shorter than `full` those that do not hold say that it may be too short for its law.
 
-    >>> judged([Finding("exponent", -0.4, 0.01, -0.5, 0.05)], alpha=200.0, full=1000.0)[0].what
+    >>> judge([Finding("exponent", -0.4, 0.01, -0.5, 0.05)], alpha=200.0, full=1000.0)[0].what
     'exponent (α = 200 is short for this law of α → ∞, which is judged at 1,000)'
     """
     if alpha >= full:

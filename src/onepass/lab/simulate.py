@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from onepass.cores import cores
+from onepass.executor import ThreadExecutor
 from onepass.lab import clean, noisy, smooth
-from onepass.lab.curves import Curves
+from onepass.lab.curves import LearningCurves
 from onepass.lab.noisy import ExactlyShifted
-from onepass.lab.teachers import Perceptron, Smooth
+from onepass.lab.teachers import PerceptronTeacher, SmoothTeacher
 from onepass.lab.theory import disagreement_at
 from onepass.learners.normalized import Normalized, Unnormalized
 from onepass.learners.shifted import Shifted
@@ -36,7 +35,7 @@ BLOCK = 2**20  # rounds that a kernel runs before it returns: less than 0.1 s
 
 
 def run(
-    teacher: Perceptron,
+    teacher: PerceptronTeacher,
     rule: Rule,
     alphas: npt.ArrayLike,
     replicas: int = 200,
@@ -44,15 +43,15 @@ def run(
     start: float | tuple[float, float] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Curves:
+) -> LearningCurves:
     """Learning curves of `replicas` students of one perceptron, looked at after α = rounds/N in `alphas`.
 
     Students start anywhere on the unit sphere, or all at the overlap R = `start` (with shifted inputs at (R, q), q the
     overlap with U). `progress` is called with the share of the work done, from 0 to 1.
 
     >>> from onepass.schedules import Constant
-    >>> run(Perceptron(N=100), Normalized(Constant(0.5), 100), alphas=[10.0, 100.0], replicas=50)
-    Curves(replicas=50, alpha=10..100, error=0.1331..0.06265)
+    >>> run(PerceptronTeacher(N=100), Normalized(Constant(0.5), 100), alphas=[10.0, 100.0], replicas=50)
+    LearningCurves(replicas=50, alpha=10..100, error=0.1331..0.06265)
     """
     rule = _checked_rule(rule, teacher)
     times, generators = _times(alphas, teacher.N), _generators(replicas, seed)
@@ -63,14 +62,14 @@ def run(
     def one(i: int, first: int, stop: int, looks: slice, schedule: Schedule) -> None:
         advance(i, rule._replace(schedule=schedule), first, stop, times[looks], out[i, looks])
 
-    _together(one, replicas, times, BLOCK, rule.schedule, threads, progress)
+    _run_blocks(one, replicas, times, BLOCK, rule.schedule, threads, progress)
     angle, q = out[:, :, 0], out[:, :, 1]
     error = teacher.p + (1.0 - 2.0 * teacher.p) * disagreement_at(angle, q, teacher.q0)
-    return Curves(times, times / teacher.N, error, angle, q)
+    return LearningCurves(times, times / teacher.N, error, angle, q)
 
 
 def run_smooth(
-    teacher: Smooth,
+    teacher: SmoothTeacher,
     schedule: Schedule,
     rounds: npt.ArrayLike,
     replicas: int = 20,
@@ -78,7 +77,7 @@ def run_smooth(
     distance: float = 0.1,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Curves:
+) -> LearningCurves:
     """Students of a thresholded smooth function that start `distance` away from W₀ in a random direction.
 
     The error at a look is the share of mistakes since the look before. (What is said of these functions is said near
@@ -96,22 +95,20 @@ def run_smooth(
     times, generators = _times(rounds, 1), _generators(replicas, seed)
     counts = np.empty((replicas, times.size), dtype=np.int64)
     directions = [rng.standard_normal(teacher.W0.size) for rng in generators]
-    W = [teacher.W0 + distance * d / math.sqrt(d @ d) for d in directions]
-    mistakes = [0] * replicas
+    students = [smooth.SmoothStudent(teacher.W0 + distance * d / math.sqrt(d @ d), 0) for d in directions]
 
     def one(i: int, first: int, stop: int, looks: slice, schedule: Schedule) -> None:
-        mistakes[i] = smooth.advance(
-            W[i], mistakes[i], teacher.function, teacher.W0, schedule, first, stop, times[looks], counts[i, looks],
-            generators[i],
-        )  # fmt: skip
+        here = times[looks], counts[i, looks]
+        target = teacher.function, teacher.W0
+        students[i] = smooth.advance(students[i], target, schedule, first, stop, here, generators[i])
 
     block = max(1, 4 * BLOCK // (teacher.function.inputs + teacher.W0.size))  # a round costs as much as it has numbers
-    _together(one, replicas, times, block, schedule, threads, progress)
+    _run_blocks(one, replicas, times, block, schedule, threads, progress)
     share = np.diff(counts, axis=1, prepend=0) / np.diff(times, prepend=0)
-    return Curves(times, times.astype(np.float64), share)
+    return LearningCurves(times, times.astype(np.float64), share)
 
 
-def _is_clean(teacher: Perceptron, rule: Rule) -> bool:
+def _is_clean(teacher: PerceptronTeacher, rule: Rule) -> bool:
     """Whether one angle says it all."""
     if teacher.p == 0.0 and teacher.centred and isinstance(rule, Normalized | Unnormalized):
         return True
@@ -120,10 +117,10 @@ def _is_clean(teacher: Perceptron, rule: Rule) -> bool:
     return False
 
 
-def _clean_students(teacher: Perceptron, rule: Any, starts: list[Start], generators: list[Generator]) -> Advance:
+def _clean_students(teacher: PerceptronTeacher, rule: Any, starts: list[Start], generators: list[Generator]) -> Advance:
     angles = [math.acos(w1) for w1, _ in starts]
     students = [
-        clean.Student(angle, 1.0, clean.wait(angle, rng)) for angle, rng in zip(angles, generators, strict=True)
+        clean.CleanStudent(angle, 1.0, clean.wait(angle, rng)) for angle, rng in zip(angles, generators, strict=True)
     ]
 
     def advance(i: int, rule: Rule, first: int, stop: int, times: Ints, out: Floats) -> None:
@@ -132,17 +129,17 @@ def _clean_students(teacher: Perceptron, rule: Any, starts: list[Start], generat
     return advance
 
 
-def _noisy_students(teacher: Perceptron, rule: Any, starts: list[Start], generators: list[Generator]) -> Advance:
-    frame = noisy.frame(teacher, rule)
-    students = [noisy.Student(w1, w2, math.sqrt(1.0 - w1**2 - w2**2), *[0.0] * 10) for w1, w2 in starts]
+def _noisy_students(teacher: PerceptronTeacher, rule: Any, starts: list[Start], generators: list[Generator]) -> Advance:
+    geometry = noisy.geometry_of(teacher, rule)
+    students = [noisy.NoisyStudent(w1, w2, math.sqrt(1.0 - w1**2 - w2**2), *[0.0] * 10) for w1, w2 in starts]
 
     def advance(i: int, rule: Rule, first: int, stop: int, times: Ints, out: Floats) -> None:
-        students[i] = noisy.advance(students[i], frame, rule, first, stop, times, out, generators[i])
+        students[i] = noisy.advance(students[i], geometry, rule, first, stop, times, out, generators[i])
 
     return advance
 
 
-def _starts(teacher: Perceptron, start: Any, generators: list[Generator]) -> list[Start]:
+def _starts(teacher: PerceptronTeacher, start: Any, generators: list[Generator]) -> list[Start]:
     """Where each student's W lies along W₀ and along the rest of U."""
     if start is None:
         whole = [rng.standard_normal(teacher.N) for rng in generators]
@@ -158,7 +155,7 @@ def _starts(teacher: Perceptron, start: Any, generators: list[Generator]) -> lis
     return [(R, w2)] * len(generators)
 
 
-def _together(
+def _run_blocks(
     one: Callable[[int, int, int, slice, Schedule], None],
     replicas: int,
     times: Ints,
@@ -168,22 +165,22 @@ def _together(
     progress: Progress | None,
 ) -> None:
     """Block by block, all replicas: one(replica, first, stop, looks, schedule) runs rounds first+1..stop."""
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads: at least 1 expected, got {threads!r}")
-    with ThreadPoolExecutor(threads or cores()) as pool:
-        try:
-            for first in range(0, int(times[-1]), block):
-                stop = min(first + block, int(times[-1]))
-                looks = slice(*np.searchsorted(times, [first, stop], side="right"))
-                table = for_kernel(schedule, first + 1, stop)
-                jobs = [pool.submit(one, i, first, stop, looks, table) for i in range(replicas)]
-                for done, job in enumerate(jobs, 1):
-                    job.result()
-                    if progress is not None:
-                        progress((first + (stop - first) * done / replicas) / float(times[-1]))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)  # Ctrl-C waits for the blocks under way, not for all of them
-            raise
+    end = int(times[-1])
+
+    def run_block(first: int, executor: ThreadExecutor) -> None:
+        stop = min(first + block, end)
+        looks = slice(*np.searchsorted(times, [first, stop], side="right"))
+        table = for_kernel(schedule, first + 1, stop)
+
+        def tick(done: int) -> None:
+            if progress is not None:
+                progress((first + (stop - first) * done / replicas) / end)
+
+        executor.map(lambda i: one(i, first, stop, looks, table), range(replicas), tick)
+
+    with ThreadExecutor(threads) as executor:
+        for first in range(0, end, block):
+            run_block(first, executor)
 
 
 def _generators(replicas: int, seed: int) -> list[Generator]:
@@ -203,7 +200,7 @@ def _times(alphas: npt.ArrayLike, N: int) -> Ints:
     return times
 
 
-def _checked_rule(rule: Any, teacher: Perceptron) -> Any:
+def _checked_rule(rule: Any, teacher: PerceptronTeacher) -> Any:
     if not isinstance(rule, Normalized | Unnormalized | Shifted | ExactlyShifted):
         raise TypeError(f"rule: Normalized, Unnormalized, Shifted or ExactlyShifted expected, got {rule!r}")
     if rule.N != teacher.N:

@@ -5,11 +5,14 @@ Nothing is known of the inputs' geometry here, so every input is drawn whole, an
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from onepass._jit import jit
-from onepass.learners.smooth import gradient, value
+from onepass.rows import Floats
 from onepass.schedules import rate
+from onepass.smooth.functions import gradient, value
 
 
 @jit
@@ -18,13 +21,22 @@ def positive(function, W, x):  # type: ignore[no-untyped-def]
     return value(function, W, x) > 0.0
 
 
-@jit
-def advance(W, mistakes, function, W0, schedule, t, stop, times, out, rng):  # type: ignore[no-untyped-def]
-    """The number of mistakes up to round `stop`, given those up to round t.
+class SmoothStudent(NamedTuple):
+    """The parameters, which learning changes in place, and the number of mistakes so far."""
 
-    IN  times (points): the rounds after which to look, in t+1..stop
-    OUT out (points): the number of mistakes up to there; W is changed in place
+    W: Floats
+    mistakes: int
+
+
+@jit
+def advance(student, teacher, schedule, t, stop, looks, rng):  # type: ignore[no-untyped-def]
+    """The student after rounds t+1..stop.
+
+    IN  teacher: the function and the teacher's parameters; looks[0] (points): the rounds after which to look, in
+        t+1..stop
+    OUT looks[1] (points): the number of mistakes up to there
     """
+    (W, mistakes), (function, W0), (times, out) = student, teacher, looks
     x, slope = np.empty(function.inputs), np.empty(W.size)
     point = 0
     while t < stop:
@@ -41,4 +53,4 @@ def advance(W, mistakes, function, W0, schedule, t, stop, times, out, rng):  # t
         if point < times.size and t == times[point]:
             out[point] = mistakes
             point += 1
-    return mistakes
+    return SmoothStudent(W, mistakes)

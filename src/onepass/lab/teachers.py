@@ -12,17 +12,17 @@ import numpy as np
 from scipy import special
 
 from onepass._jit import jit
-from onepass.learners.smooth import Function, Quadratic, SoftCommittee, size, value
 from onepass.rows import Floats
+from onepass.smooth.functions import Function, Quadratic, SoftCommittee, size, value
 
 
 @dataclass(frozen=True)
-class Perceptron:
+class PerceptronTeacher:
     """y = sgn(W₀·S), turned over with probability p; S ~ N(U, 1) in N dimensions, |U| = u, U·W₀ = q₀.
 
-    >>> round(Perceptron(N=250, p=0.2, u=4.0, q0=-1.95).shift_along_teacher, 4)
+    >>> round(PerceptronTeacher(N=250, p=0.2, u=4.0, q0=-1.95).shift_along_teacher, 4)
     -0.1256
-    >>> S, y = Perceptron(N=5).sample(1000, seed=0)
+    >>> S, y = PerceptronTeacher(N=5).sample(1000, seed=0)
     >>> S.shape, bool((y == np.sign(S[:, 0])).all())  # W₀ is the first axis
     ((1000, 5), True)
     """
@@ -79,7 +79,7 @@ class Perceptron:
 
 
 @dataclass(frozen=True, eq=False)
-class Smooth:
+class SmoothTeacher:
     """y = sgn f(S; W₀) for a smooth f, S ~ N(0, 1). `committee` and `quadratic` make good ones."""
 
     function: Function
@@ -106,7 +106,7 @@ def _labels(function, W, S):  # type: ignore[no-untyped-def]
     return y
 
 
-def committee(N: int, hidden: int = 3, seed: int = 0) -> Smooth:
+def committee(N: int, hidden: int = 3, seed: int = 0) -> SmoothTeacher:
     """A soft committee of orthogonal hidden units of length 2, 3, 4, …, so that no two can be exchanged.
 
     >>> S, y = committee(6).sample(1000)
@@ -117,10 +117,10 @@ def committee(N: int, hidden: int = 3, seed: int = 0) -> Smooth:
         raise ValueError(f"hidden: 1 to N = {N} units expected, got {hidden!r}")
     axes, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((N, hidden)))
     lengths = 2.0 + np.arange(hidden)
-    return Smooth(SoftCommittee(N, hidden), np.ascontiguousarray((axes * lengths).T).ravel())
+    return SmoothTeacher(SoftCommittee(N, hidden), np.ascontiguousarray((axes * lengths).T).ravel())
 
 
-def quadratic(N: int, seed: int = 0) -> Smooth:
+def quadratic(N: int, seed: int = 0) -> SmoothTeacher:
     """An ellipsoid around a point off the origin that holds about half of the inputs.
 
     >>> S, y = quadratic(4).sample(1000)
@@ -132,4 +132,4 @@ def quadratic(N: int, seed: int = 0) -> Smooth:
     rng = np.random.default_rng(seed)
     curvature = np.triu(0.2 * rng.standard_normal((N, N)), 1) + np.diag(rng.uniform(0.7, 1.3, N))
     linear = 0.3 * rng.standard_normal(N) / math.sqrt(N)
-    return Smooth(Quadratic(N), np.concatenate([linear, curvature[np.triu_indices(N)] / N]))
+    return SmoothTeacher(Quadratic(N), np.concatenate([linear, curvature[np.triu_indices(N)] / N]))

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import integrate, optimize, special
 
-from onepass.lab.teachers import Perceptron
+from onepass.lab.teachers import PerceptronTeacher
 from onepass.learners.shifted import WARMUP
 from onepass.rows import Floats
 from onepass.schedules import Schedule, checked, rate
@@ -124,7 +124,7 @@ def clean_flow(schedule: Schedule, N: float, alphas: npt.ArrayLike, R: float = 0
 
 
 def noisy_flow(
-    teacher: Perceptron,
+    teacher: PerceptronTeacher,
     schedule: Schedule,
     alphas: npt.ArrayLike,
     shift: Shift = "none",
@@ -300,13 +300,13 @@ class Limit(NamedTuple):
     stable: bool  # False: it attracts within the plane of W₀ and U and repels, slowly, across it
 
 
-def plain_limits(teacher: Perceptron) -> list[Limit]:
+def plain_limits(teacher: PerceptronTeacher) -> list[Limit]:
     """The ends of the plain rule as η → 0: zeros of its mean step across W, attracting in the plane of W₀ and U.
 
     A small share of W outside that plane shrinks at a stable end and grows at the other kind, but so slowly
     that a rate ∝ 1/α can leave a student there for a long time. See barkai1995, section 3.
 
-    >>> for limit in plain_limits(Perceptron(N=250, p=0.2, u=4.0, q0=-1.95)):
+    >>> for limit in plain_limits(PerceptronTeacher(N=250, p=0.2, u=4.0, q0=-1.95)):
     ...     print(f"{limit.error:.3f} {limit.stable}")
     0.312 True
     0.341 False

@@ -19,13 +19,12 @@ from typing import Any
 
 from onepass._jit import by_type
 from onepass.learners import margin, normalized, passive_aggressive, perceptron
-from onepass.learners.learner import Learner, Setting
+from onepass.learners.learner import Learner, NonlinearLearner, Setting
 from onepass.learners.margin import MarginPerceptron
 from onepass.learners.normalized import NormalizedPerceptron
 from onepass.learners.passive_aggressive import PassiveAggressive
 from onepass.learners.perceptron import Perceptron
 from onepass.learners.shifted import ShiftedPerceptron
-from onepass.learners.smooth import SmoothThreshold
 from onepass.schedules import Custom, Schedule, for_kernel
 
 __all__ = [
@@ -37,7 +36,6 @@ __all__ = [
     "Perceptron",
     "Setting",
     "ShiftedPerceptron",
-    "SmoothThreshold",
     "named",
 ]
 
@@ -74,8 +72,9 @@ def named(learner: Any) -> Learner:
         return learner()
     if isinstance(learner, Learner):
         return learner
-    if isinstance(learner, SmoothThreshold) or learner is SmoothThreshold:
-        raise TypeError("learner: SmoothThreshold has hypotheses that are not linear; use SmoothThresholdClassifier")
+    kind = learner if isinstance(learner, type) else type(learner)
+    if issubclass(kind, NonlinearLearner):
+        raise TypeError(f"learner: {kind.__name__} has hypotheses that are not linear; use {kind.estimator}")
     raise TypeError(f"learner: a name, a learner or its class expected, got {learner!r}")
 
 

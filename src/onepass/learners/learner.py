@@ -41,6 +41,12 @@ class Learner:
         return None
 
 
+class NonlinearLearner:
+    """A rule whose hypotheses are no linear models, so that no pass can hold them."""
+
+    estimator: ClassVar[str]  # the class that learns with it
+
+
 def own_rate(schedule: Any) -> Schedule | None:
     """The schedule that a user gave to a learner, checked; None where none was given.
 

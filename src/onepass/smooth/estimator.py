@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onepass.averager import CutoffAverager
 from onepass.certificates import Certificate
 from onepass.errors import ConversionError
-from onepass.learners import SmoothThreshold
-from onepass.learners.smooth import check_gradient, next_mistake, slope, values
 from onepass.rows import Array, Floats
+from onepass.smooth.functions import check_gradient, next_mistake, slope, values
+from onepass.smooth.threshold import SmoothThreshold
 from onepass.structure import check_structure, refuse_masked
 
 
@@ -25,7 +25,7 @@ class SmoothThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     """sgn f(x; W) for a differentiable f, learned in one pass and cutoff-averaged, with a certificate.
 
     function, gradient, parameters, hidden, schedule, start
-                    as in `onepass.learners.SmoothThreshold`; f sees x with a last feature 1 if fit_intercept
+                    as in `onepass.smooth.SmoothThreshold`; f sees x with a last feature 1 if fit_intercept
     conversion      "cutoff": W is the cutoff average; "last": the last one, which has no certificate
     delta, bound    of the certificate, in 0-1 loss; it speaks of the members of the average
     check_gradient  whether to compare the gradient with finite differences, at the first row, before learning
