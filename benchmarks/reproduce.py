@@ -30,7 +30,7 @@ from onepass.cli.reproduce import show
 from onepass.conversions import CONVERSIONS
 from onepass.datasets import Newswire
 from onepass.experiments import Corpus, Design, Problem, newswire, pairs, read, study
-from onepass.experiments.protocol import LANDMARKS, Exam, examined, hindsight
+from onepass.experiments.protocol import LANDMARKS, Exam, hindsight, prepare_repetition
 from onepass.rows import Rows, onto_ball
 
 PRICES = (1.0, 0.1, 0.01, 0.001, 0.0)
@@ -57,7 +57,7 @@ def prices(corpus: Corpus, repeats: int) -> None:
     closed: dict[str, list[list[float]]] = {}
     for problem in pairs(corpus):
         for repeat in range(repeats):
-            fed, exam, X, y = examined(corpus, problem, "margin", repeat, Design())
+            fed, exam, X, y = prepare_repetition(corpus, problem, "margin", repeat, Design())
             done, m = 0, len(y)
             for size in [*(size for size in LANDMARKS if size < m), m]:
                 fed.feed(X[done:size], y[done:size])
@@ -101,7 +101,7 @@ def closed_at(corpus: Corpus, problem: Problem, repeats: int, horizon: int | Non
     """Shares of the gap closed by the best cutoff in hindsight and by betting's, at the end (or at the horizon)."""
     ends = []
     for repeat in range(repeats):
-        fed, exam, X, y = examined(corpus, problem, "margin", repeat, Design())
+        fed, exam, X, y = prepare_repetition(corpus, problem, "margin", repeat, Design())
         if horizon is not None:
             said = {"radius": fed.radius, "n_features": fed.n_features, "fit_intercept": False}
             fed = Pass("margin", classes=(0, 1), horizon=horizon, **said)

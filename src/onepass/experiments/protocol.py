@@ -68,7 +68,7 @@ def run(corpus: Corpus, problem: Problem, learner: str, repeat: int, design: Des
     hindsight                                  test loss of the best cutoff on the grid, chosen by the test set itself,
                                                at 1,000 and 10,000 rounds and at the end
     """
-    fed, exam, X, y = examined(corpus, problem, learner, repeat, design)
+    fed, exam, X, y = prepare_repetition(corpus, problem, learner, repeat, design)
     rounds = len(y)
     sizes = pauses(rounds, design.per_decade)
     found: Paused = {name: np.full(sizes.size, np.nan) for name in CURVES}
@@ -89,12 +89,12 @@ def run(corpus: Corpus, problem: Problem, learner: str, repeat: int, design: Des
         judged = min(JUDGED, len(exam.y))
         errors = voted.member_errors(part(exam.rows, 0, judged), exam.y[:judged])
         for i, pair in enumerate(weighted):  # hypotheses are numbered through the pass: judged once, weighted per pause
-            for name, q in zip(("covered", "covered_dekel2008"), pair, strict=True):
+            for name, q in zip(AFTERWARDS, pair, strict=True):
                 found[name][i] = q @ errors[: q.size] / q.sum()
     return found
 
 
-def examined(
+def prepare_repetition(
     corpus: Corpus, problem: Problem, learner: str, repeat: int, design: Design
 ) -> tuple[Pass, Exam, Any, Ints]:
     """(a pass that has learned nothing yet, the exam at its pauses, X and y to feed it) of one repetition."""
@@ -111,19 +111,9 @@ def examined(
     return fed, exam, corpus.X[problem.places[train]], problem.codes[train]
 
 
-CURVES = (
-    "last",
-    "average",
-    "cutoff",
-    "cutoff_dekel2008",
-    "certificate",
-    "certificate_dekel2008",
-    "covered",
-    "covered_dekel2008",
-    "k",
-    "k_dekel2008",
-    "hindsight",
-)
+AT_ONCE = ("last", "average", "cutoff", "cutoff_dekel2008", "certificate", "certificate_dekel2008")
+AFTERWARDS = ("covered", "covered_dekel2008")  # known when the pass has ended
+CURVES = (*AT_ONCE, *AFTERWARDS, "k", "k_dekel2008", "hindsight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,17 +141,7 @@ def _look(trace: Trace, exam: Exam, delta: float, found: Paused, i: int) -> tupl
     cutoffs = [CONVERSIONS["cutoff"].members(trace, certificate.choice.value) for certificate in certificates]
     losses = exam.losses(trace, *(CONVERSIONS[name].members(trace, None) for name in ("last", "average")), *cutoffs)
     numbers = [*losses, *(c.risk for c in certificates), *(float(c.choice.value or 0) for c in certificates)]
-    names = (
-        "last",
-        "average",
-        "cutoff",
-        "cutoff_dekel2008",
-        "certificate",
-        "certificate_dekel2008",
-        "k",
-        "k_dekel2008",
-    )
-    for name, number in zip(names, numbers, strict=True):
+    for name, number in zip((*AT_ONCE, "k", "k_dekel2008"), numbers, strict=True):
         found[name][i] = number
     return cutoffs[0], cutoffs[1]
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from onepass.cores import cores
-from onepass.experiments.corpus import Corpus, pairs
-from onepass.experiments.protocol import CURVES, LANDMARKS, LEARNERS, Design, cut, pauses, run
+from onepass.executor import ThreadExecutor
+from onepass.experiments.corpus import Corpus, Problem, pairs
+from onepass.experiments.protocol import CURVES, LANDMARKS, LEARNERS, Design, Paused, cut, pauses, run
 from onepass.rows import Floats, Ints
 
 BAND = (0.05, 0.95)  # of the repetitions
@@ -166,19 +165,16 @@ def study(
     corpus = corpus.scaled()
     problems = pairs(corpus)
     jobs = [(p, learner, repeat) for p in problems for learner in learners for repeat in range(design.repeats)]
-    work = sum(len(problem.places) for problem, _, _ in jobs)
-    found, done = {}, 0
-    pool = ThreadPoolExecutor(threads or cores(), "onepass-study")
-    try:
-        waiting = {pool.submit(run, corpus, *job, design): (job[0].name, *job[1:]) for job in jobs}
-        sizes = {problem.name: len(problem.places) for problem in problems}
-        for finished in as_completed(waiting):
-            key = waiting[finished]
-            found[key] = finished.result()
-            done += sizes[key[0]]
-            tick(done / work)
-    finally:
-        pool.shutdown(cancel_futures=True)
+    work, done = sum(len(problem.places) for problem, _, _ in jobs), list[int]()
+
+    def repetition(job: tuple[Problem, str, int]) -> Paused:
+        found = run(corpus, *job, design)
+        done.append(len(job[0].places))
+        return found
+
+    with ThreadExecutor(threads) as executor:
+        results = executor.map(repetition, jobs, lambda count: tick(sum(done[:count]) / work))
+    found = {(problem.name, *rest): paused for (problem, *rest), paused in zip(jobs, results, strict=True)}
     studies = []
     for learner in learners:
         curves = []
