@@ -48,7 +48,7 @@ def command(runs: tuple[str, ...], output: str | None, force: bool, as_json: boo
         except OSError as error:
             raise DataError(f"cannot open: {error.strerror}", path=path) from None
         found.append(data)
-    page = records.page_of(records.joined(found, list(runs)), runs[0])
+    page = records.page_of(records.join_records(found, list(runs)), runs[0])
     if place is None:
         terminal.data(render(page))
         return

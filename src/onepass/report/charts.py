@@ -8,7 +8,7 @@ from typing import Any
 
 from onepass.certificates import round_up
 from onepass.errors import printable
-from onepass.report.page import Figure, Table
+from onepass.report.page import Figure, TableBlock
 from onepass.report.style import COLOURS
 from onepass.report.svg import GREY, INK, drawing, short, thousands
 
@@ -49,7 +49,7 @@ def over_rounds(key: str, history: dict[str, list[Any]], watched: dict[str, Any]
         f"{certificate if known else ''}"
         f"The loss is what the hypothesis of each round lost on an example it had not seen. {said}"
     )
-    table = Table("Certificate and loss over the rounds", columns, rows, frozenset(columns))
+    table = TableBlock("Certificate and loss over the rounds", columns, rows, frozenset(columns))
     return Figure("Certificate and loss over the rounds", caption, shown.markup, table)
 
 
@@ -95,7 +95,7 @@ def against_k(key: str, cutoffs: dict[str, list[Any]], watched: dict[str, Any]) 
         f"hypotheses, a large k few rounds and good ones. {said} Each bound pays for the choice of k, so all its "
         "points hold together."
     )
-    table = Table("Bound against the cutoff", columns, rows, frozenset(columns), frozenset({best}))
+    table = TableBlock("Bound against the cutoff", columns, rows, frozenset(columns), frozenset({best}))
     return Figure("Bound against the cutoff k", caption, shown.markup, table)
 
 
@@ -127,7 +127,7 @@ def survival_times(key: str, survival: dict[str, list[int]]) -> Figure:
     ]
     columns = ["rounds survived", "hypotheses", "share", "their rounds", "share of rounds"]
     caption = f"{said} Good hypotheses survive: this is what cutoff averaging counts."
-    table = Table("Survival times", columns, rows, frozenset(columns))
+    table = TableBlock("Survival times", columns, rows, frozenset(columns))
     return Figure("How long hypotheses lived", caption, shown.markup, table)
 
 
@@ -178,7 +178,7 @@ def certified_and_measured(key: str, lines: Sequence[dict[str, Any]], measure: s
         shown.legend(2)
     columns = ["conversion", "certified", words]
     rows = [[name, round_up(r), f"{m:.4f}"] for name, r, m in zip(names, risks, measured, strict=True)]
-    table = Table("What each conversion certifies", columns, rows, frozenset(columns[1:]))
+    table = TableBlock("What each conversion certifies", columns, rows, frozenset(columns[1:]))
     return Figure("What each conversion certifies", said, shown.markup, table)
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from onepass.report.charts import clipped
 from onepass.report.origin import origin
-from onepass.report.page import Figure, Page, Section, Table, Text
+from onepass.report.page import Figure, Page, Section, TableBlock, Text
 from onepass.report.style import COLOURS, figure
 from onepass.report.svg import INK, PAPER, drawing, thousands
 
@@ -122,7 +122,7 @@ def page(record: dict[str, Any]) -> Page:
     columns = ["cluster", "points", "share", "inertia", "inertia a point"]
     sections = [
         Section("In pictures", figures or [Text("This file has no picture: run cluster with --report.")]),
-        Section("Clusters", [Table("Every cluster", columns, rows, frozenset(columns))]),
+        Section("Clusters", [TableBlock("Every cluster", columns, rows, frozenset(columns))]),
         Section("How far from the best possible", [Text(_quality(record))]),
         origin(more),
     ]
@@ -170,7 +170,7 @@ def _inertia(history: Sequence[float]) -> Figure:
         thousands(shown.axes.yaxis)
     rows = [[f"{i + 1}", f"{value:.6g}"] for i, value in enumerate(history)]
     columns = ["iteration", "inertia"]
-    return Figure("Inertia by iteration", said, shown.markup, Table("Inertia", columns, rows, frozenset(columns)))
+    return Figure("Inertia by iteration", said, shown.markup, TableBlock("Inertia", columns, rows, frozenset(columns)))
 
 
 def _elbow(tried: Sequence[dict[str, Any]]) -> Figure:
@@ -182,4 +182,4 @@ def _elbow(tried: Sequence[dict[str, Any]]) -> Figure:
         thousands(shown.axes.yaxis)
     columns = ["k", "inertia", "iterations"]
     rows = [[f"{line['n_clusters']}", f"{line['inertia']:.6g}", f"{line['n_iter']}"] for line in tried]
-    return Figure("Inertia for every k", said, shown.markup, Table("The elbow", columns, rows, frozenset(columns)))
+    return Figure("Inertia for every k", said, shown.markup, TableBlock("The elbow", columns, rows, frozenset(columns)))

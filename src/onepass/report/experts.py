@@ -12,7 +12,7 @@ import numpy as np
 from onepass.experts.run import Run
 from onepass.report.charts import clipped
 from onepass.report.origin import origin
-from onepass.report.page import Figure, Page, Section, Table, Text
+from onepass.report.page import Figure, Page, Section, TableBlock, Text
 from onepass.report.style import COLOURS, figure
 from onepass.report.svg import INK, drawing, thousands
 
@@ -73,7 +73,7 @@ def page(record: dict[str, Any]) -> Page:
     """The page of what `experts` found."""
     more = record.get("details", {})
     rows = [[row["expert"], f"{row['loss']:,.6g}", f"{row['weight']:.4f}"] for row in record["table"]]
-    table = Table("The best experts, and the weight they ended with", ["expert", "loss", "weight"], rows, _NUMBERS)
+    table = TableBlock("The best experts, and the weight they ended with", ["expert", "loss", "weight"], rows, _NUMBERS)
     facts = [
         ("rounds", f"{record['rounds']:,}"),
         ("experts", f"{record['experts']:,}"),
@@ -120,7 +120,7 @@ def _trust(key: str, weights: dict[str, Any]) -> Figure:
         shown.legend(2)
     columns = ["round", *(line["name"] for line in lines)]
     rows = [[f"{t:,}", *(f"{line['weight'][i]:.4f}" for line in lines)] for i, t in enumerate(rounds)]
-    return Figure("Who was trusted when", said, shown.markup, Table("Weights", columns, rows, frozenset(columns)))
+    return Figure("Who was trusted when", said, shown.markup, TableBlock("Weights", columns, rows, frozenset(columns)))
 
 
 def _regret(key: str, regret: dict[str, Any]) -> Figure:
@@ -143,4 +143,6 @@ def _regret(key: str, regret: dict[str, Any]) -> Figure:
         for t, r, b in zip(rounds, regret["regret"], regret["bound"], strict=True)
     ]
     caption = f"How much more was lost than the best expert lost, and what it could not exceed. {said}"
-    return Figure("Regret under its bound", caption, shown.markup, Table("Regret", columns, rows, frozenset(columns)))
+    return Figure(
+        "Regret under its bound", caption, shown.markup, TableBlock("Regret", columns, rows, frozenset(columns))
+    )

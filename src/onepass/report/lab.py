@@ -10,7 +10,7 @@ import numpy as np
 
 from onepass.lab.results import Experiment, Panel, Series
 from onepass.report.origin import origin
-from onepass.report.page import Figure, Page, Section, Table, Text
+from onepass.report.page import Figure, Page, Section, TableBlock, Text
 from onepass.report.style import COLOURS, figure
 from onepass.report.svg import drawing, thousands
 
@@ -90,7 +90,7 @@ def page(record: dict[str, Any]) -> Page:
     ]
     columns = ["what", "measured", "expected", "verdict"]
     failing = frozenset(i for i, f in enumerate(found) if not f["holds"])
-    table = Table(
+    table = TableBlock(
         "Measured and expected; marked: does not hold", columns, rows, frozenset({"measured", "expected"}), failing
     )
     figures = [_figure(f"f{i + 1}", panel) for i, panel in enumerate(more.get("panels", ()))]
@@ -121,7 +121,7 @@ def _figure(key: str, panel: dict[str, Any]) -> Figure:
         [line.label, line.kind, f"{x:.4g}", f"{y:.4g}"] for line in lines for x, y in zip(line.x, line.y, strict=True)
     ]
     columns = [panel["x_label"], panel["y_label"]]
-    table = Table(title, ["line", "kind", *columns], rows, frozenset(columns))
+    table = TableBlock(title, ["line", "kind", *columns], rows, frozenset(columns))
     return Figure(title, caption, shown.markup, table)
 
 

@@ -10,7 +10,7 @@ from onepass.certificates import Certificate, round_up
 from onepass.report import charts
 from onepass.report.charts import label_text
 from onepass.report.origin import origin
-from onepass.report.page import Figure, Half, Page, Points, Section, Table, Text, Warn
+from onepass.report.page import Bullets, Figure, Half, Page, Section, TableBlock, Text, Warn
 
 MEASURES = {"true": "true", "test_error": "test error", "test_hinge": "test hinge"}
 
@@ -29,7 +29,7 @@ def page(record: dict[str, Any]) -> Page:
         sections.append(_conversions(details["conversions"], certificate, record["command"]))
     if details.get("weights"):
         sections.append(_weights(details["weights"], certificate.conversion, len(record["classes"]) > 2))
-    sections += [Section("The words on this page", [Points(_WORDS)]), origin(details)]
+    sections += [Section("The words on this page", [Bullets(_WORDS)]), origin(details)]
     number, meaning = _headline(certificate)
     if "delta" in record and details.get("conversions") and certificate.withheld is None:
         several = sum("refused" not in line for line in details["conversions"])
@@ -99,7 +99,7 @@ def _certified(record: dict[str, Any], certificate: Certificate, details: dict[s
         blocks.append(Text("Something that a certificate assumes is known to be false here, so none is given."))
     else:
         blocks.append(Text("What is assumed, and cannot be seen from the data alone:"))
-        blocks.append(Points([f"{text[0].upper()}{text[1:]}." for text in certificate.assumptions if text]))
+        blocks.append(Bullets([f"{text[0].upper()}{text[1:]}." for text in certificate.assumptions if text]))
     if certificate.noticed:
         blocks.append(Warn(f"{certificate.noticed[0].upper()}{certificate.noticed[1:]}."))
     if record.get("skipped"):
@@ -122,8 +122,8 @@ def _certified(record: dict[str, Any], certificate: Certificate, details: dict[s
         blocks.append(Text(_MEMBERS))
     notes = [str(note) for note in details.get("notes", ())]
     if notes:
-        blocks += [Text("Noticed while reading:"), Points(notes)]
-    table = Table("The certificate, piece by piece", ["what", "value"], facts)
+        blocks += [Text("Noticed while reading:"), Bullets(notes)]
+    table = TableBlock("The certificate, piece by piece", ["what", "value"], facts)
     return Section("What is certified, and what is assumed", [Half(blocks), Half([table])])
 
 
@@ -163,7 +163,7 @@ def _conversions(lines: Sequence[dict[str, Any]], certificate: Certificate, comm
     return Section("Conversions", blocks)
 
 
-def _conversion_table(lines: Sequence[dict[str, Any]], name: str, command: str, own: str) -> Table:
+def _conversion_table(lines: Sequence[dict[str, Any]], name: str, command: str, own: str) -> TableBlock:
     """Certificates that are claimed together: what they fail by together is the sum of their deltas."""
     extra = ["learner"] if any("learner" in line for line in lines) else []
     measures = [measure for measure in MEASURES if any(line.get(measure) is not None for line in lines)]
@@ -187,7 +187,7 @@ def _conversion_table(lines: Sequence[dict[str, Any]], name: str, command: str, 
     caption = f"{name}each at its share of delta, so that all {len(told)} hold together with probability {together}"
     if told and all(found.withheld for found in told):
         caption = f"{name}all certificates are withheld: {told[0].withheld}"
-    return Table(caption[0].upper() + caption[1:], columns, rows, _numbers(measures), frozenset(marked))
+    return TableBlock(caption[0].upper() + caption[1:], columns, rows, _numbers(measures), frozenset(marked))
 
 
 def _numbers(measures: Sequence[str]) -> frozenset[str]:
@@ -220,5 +220,5 @@ def _weights(weights: dict[str, Any], conversion: str, several: bool) -> Section
         f"The model by {conversion}: {len(features)} of {weights['non_zero']:,} weights that are not zero; "
         f"intercept {intercept}"
     )
-    table = Table(caption, ["feature", "weight", "towards"], rows, frozenset({"weight"}))
+    table = TableBlock(caption, ["feature", "weight", "towards"], rows, frozenset({"weight"}))
     return Section("Heaviest weights", [charts.heaviest("f5", features), Half([table])])

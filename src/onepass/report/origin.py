@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from onepass.report.page import Code, Section, Table, Text
+from onepass.report.page import Code, Section, TableBlock, Text
 
 
 def origin(details: dict[str, Any]) -> Section:
@@ -20,11 +20,11 @@ def origin(details: dict[str, Any]) -> Section:
     if data:
         rows = [[known.get("path") or "–", f"{known['size']:,}", known["ends"]] for known in data]
         columns = ["file", "bytes", "SHA-256 of its first and last 64 KiB"]
-        blocks.append(Table("The files that were read", columns, rows, frozenset({"bytes"})))
+        blocks.append(TableBlock("The files that were read", columns, rows, frozenset({"bytes"})))
     settings = {**details.get("options", {})}
     if settings:
         rows = [[name, _plain(value)] for name, value in sorted(settings.items())]
-        blocks.append(Table("Settings, those left alone included", ["name", "value"], rows, folded=True))
+        blocks.append(TableBlock("Settings, those left alone included", ["name", "value"], rows, folded=True))
     if details.get("versions"):
         numbers = ", ".join(f"{name} {number}" for name, number in details["versions"].items())
         blocks.append(Text(f"Computed by {numbers}."))

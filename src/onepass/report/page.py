@@ -38,7 +38,7 @@ class Warn:
 
 
 @dataclass(frozen=True)
-class Points:
+class Bullets:
     """A list of short texts."""
 
     items: Sequence[str]
@@ -54,7 +54,7 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Table:
+class TableBlock:
     """Rows of texts; columns whose name is in `numbers` are set flush right. `folded`: shown when asked for."""
 
     caption: str
@@ -73,7 +73,7 @@ class Figure:
     title: str
     caption: str
     svg: str
-    table: Table | None = None
+    table: TableBlock | None = None
     wide: bool = False
     kind: ClassVar[str] = "figure"
 

@@ -80,7 +80,7 @@ def of_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {**about_it, **known, "title": f"The model in {Path(path).name}"}
 
 
-def joined(records: list[dict[str, Any]], paths: list[str]) -> dict[str, Any]:
+def join_records(records: list[dict[str, Any]], paths: list[str]) -> dict[str, Any]:
     """One record of a model and of the run that made it."""
     models = [record for record in records if record["command"] == "model"]
     runs = [record for record in records if record["command"] != "model"]
