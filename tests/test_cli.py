@@ -53,7 +53,7 @@ def onepass(folder, *arguments, code=0):
 def process(folder, *arguments, **options):
     """Run it in a process of its own."""
     program = [sys.executable, "-m", "onepass.cli", *map(str, arguments)]
-    return subprocess.run(program, cwd=folder, capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(program, cwd=folder, capture_output=True, text=True, timeout=300, **options)
 
 
 def test_train_with_no_options_prints_one_sentence(folder):

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from click.testing import CliRunner
 from pyarrow import csv, ipc, parquet
 
+from invoking import invoke
 from onepass.cli.cluster import command
 from onepass.cluster import Coreset, KMeans
 from onepass.cluster.collector import Collector, CollectorOptions
@@ -40,7 +40,7 @@ def points(tmp_path, X):
 
 
 def run(*arguments):
-    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+    return invoke(command, arguments)
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def test_the_command_prints_a_table_and_writes_every_format(points, tmp_path, st
         assert means.shape == (3, 2)
         assert names in (None, ["width", "y"])
     assert (tmp_path / "csv.png").read_bytes().startswith(b"\x89PNG")
-    assert "--force" in run(points, "-k", 3, "--labels", tmp_path / "labels.csv").output
+    assert "--force" in run(points, "-k", 3, "--labels", tmp_path / "labels.csv").stderr
 
 
 def test_the_command_says_what_the_library_says(points, X):
@@ -177,7 +177,7 @@ def test_a_stream_is_a_coreset_fed_by_the_reader_and_counted_in_a_second_pass(tm
 
 
 def sparse_rows(rng, n, width):
-    return sp.random_array((n, width), density=0.1, rng=rng, format="csr") + sp.csr_array(
+    return sp.random_array((n, width), density=0.1, random_state=rng, format="csr") + sp.csr_array(
         (np.ones(n), rng.integers(0, 3, n), np.arange(n + 1)), shape=(n, width)
     )
 
@@ -290,7 +290,7 @@ def test_the_command_explains_bad_files(points, tmp_path):
     ):
         done = run(points, *arguments)
         assert done.exit_code == 2
-        assert message in done.output
+        assert message in done.stderr
 
 
 def test_what_cannot_be_read_twice_is_not_labelled(points, tmp_path):

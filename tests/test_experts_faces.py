@@ -8,13 +8,13 @@ import sys
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from invoking import invoke
 from onepass.cli.experts import command
 from onepass.experts import (
     Doubling,
@@ -128,7 +128,7 @@ def table(tmp_path):
 
 
 def call(*arguments: object, **options: object):
-    return CliRunner().invoke(command, [str(argument) for argument in arguments], **options)
+    return invoke(command, arguments, **options)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_the_figure_is_written_once(table, tmp_path):
         assert first.startswith(magic)
         refused = call(table[0], "--figure", target)
         assert refused.exit_code == 2
-        assert "--force" in refused.output
+        assert "--force" in refused.stderr
         assert call(table[0], "--figure", target, "--force").exit_code == 0
         assert target.read_bytes() == first
 
@@ -233,7 +233,7 @@ def test_the_figure_is_written_once(table, tmp_path):
 def test_wrong_usage_is_exit_2(table, options, message):
     result = call(table[0], *options)
     assert result.exit_code == 2
-    assert message in " ".join(result.output.split())
+    assert message in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import os
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import oracles_lab as oracles
+from invoking import invoke
 from onepass.cli.group import program
 from onepass.lab import clean, noisy, simulate, smooth, theory
 from onepass.lab.curves import LearningCurves, fit_power_law
@@ -539,7 +539,7 @@ def test_lab_command_writes_figure_table_and_json(tmp_path):
 
     def call(*more):
         line = ["lab", "figure1", "--replicas", "40", "--alpha", "200", "-o", str(folder), *more]
-        return CliRunner().invoke(program, line)
+        return invoke(program, line)
 
     first = call("--json", "--threads", "1")
     assert first.exit_code == 0, first.output
@@ -553,7 +553,7 @@ def test_lab_command_writes_figure_table_and_json(tmp_path):
     assert len(rows) > 300
     refused = call()
     assert refused.exit_code == 2
-    assert "--force" in refused.output
+    assert "--force" in refused.stderr
     again = call("--force", "--threads", "2")
     assert again.exit_code == 0
     assert "4/π" in again.stdout
@@ -564,6 +564,6 @@ def test_lab_command_refuses_before_it_runs(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     for place in (file, file / "below"):
-        refused = CliRunner().invoke(program, ["lab", "figure2", "-o", str(place)])
+        refused = invoke(program, ["lab", "figure2", "-o", str(place)])
         assert refused.exit_code == 2
-        assert "cannot be made a folder" in refused.output
+        assert "cannot be made a folder" in refused.stderr

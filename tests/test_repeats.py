@@ -67,7 +67,7 @@ def test_every_kind_of_row_is_recognised(kind):
     elif kind == "float32":
         X = X.astype(np.float32)
     elif kind == "sparse":  # long rows, told apart by their features
-        X = scipy.sparse.random_array((400, 500), density=0.1, format="csr", rng=rng)
+        X = scipy.sparse.random_array((400, 500), density=0.1, format="csr", random_state=rng)
     elif kind == "patterned":  # long rows that have all features, told apart by their values
         X = scipy.sparse.csr_array(X + 1)
     order = [*range(400), *range(150, 250), *range(300)]
