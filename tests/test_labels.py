@@ -7,9 +7,9 @@ from onepass.errors import DataError
 from onepass.labels import FIRST, Labels
 
 KINDS = {
-    "int64": np.int64,
-    "float64": np.float64,
-    "int32": np.int32,
+    "int64": lambda y: y.astype(np.int64),
+    "float64": lambda y: y.astype(np.float64),
+    "int32": lambda y: y.astype(np.int32),
     "strided": lambda y: np.repeat(y, 2)[::2],
     "list": lambda y: np.asarray(y).tolist(),
     "text": lambda y: np.asarray(y).astype(str),
