@@ -75,8 +75,8 @@ def vw() -> Target:
 
 def file_target(format: str, choices: list[dict[str, Any]], cuts: tuple[int, ...] = (1 << 20,)) -> Target:
     from onepass.errors import OnepassError
-    from onepass.io.detect import BINARY
-    from onepass.io.formats import _format
+    from onepass.io.formats import FORMATS
+    from onepass.io.opener import make_reader
     from onepass.io.sources import Limits, Source
     from onepass.io.stream import prepare
     from onepass.rows import Dense
@@ -88,7 +88,7 @@ def file_target(format: str, choices: list[dict[str, Any]], cuts: tuple[int, ...
         try:
             source = Source(str(scratch()), "none", Limits(block_size=block_size, max_line=1 << 16), lambda note: None)
             prepare(source, format)
-            for work in _format(format, dict(options), {}).works(source, skip):
+            for work in make_reader(format, options, {}).works(source, skip):
                 parsed = work.run()
                 values = parsed.rows.values
                 if not parsed.bad or skip:
@@ -108,7 +108,7 @@ def file_target(format: str, choices: list[dict[str, Any]], cuts: tuple[int, ...
     def check(data: bytes) -> None:
         scratch().write_bytes(data[1:])
         first = data[0] if data else 0
-        options, skip = choices[first % len(choices)], bool(first & 128) and format not in BINARY
+        options, skip = choices[first % len(choices)], bool(first & 128) and not FORMATS[format].binary
         whole = said(options, cuts[0], skip)
         for cut in cuts[1:]:
             parts = said(options, cut, skip)

@@ -16,7 +16,7 @@ import time
 import pytest
 
 from onepass import Pass
-from onepass.cli import main, reading, resuming
+from onepass.cli import checkpoints, inputs, main, signals
 from onepass.datasets import Newswire
 from onepass.io import checkpoint, dump_svmlight, packing, tensors
 from strategies import dyadic
@@ -29,8 +29,8 @@ TRAIN = ("train", "data.svm", "-o", "model", "--checkpoint", "kept")
 def folder(tmp_path, monkeypatch):
     dump_svmlight(tmp_path / "data.svm", X, Y)
     (tmp_path / "data.svm.gz").write_bytes(gzip.compress((tmp_path / "data.svm").read_bytes()))
-    small = reading.said
-    monkeypatch.setattr(reading, "said", lambda options: small(options) | {"block_size": 5000})  # many blocks
+    said = inputs.Reading.arguments
+    monkeypatch.setattr(inputs.Reading, "arguments", lambda self: said(self) | {"block_size": 5000})  # many blocks
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -50,14 +50,14 @@ def at(monkeypatch):
     """Do something when so many blocks have been learned."""
 
     def arrange(block, action):
-        fed, blocks = resuming.Keeper.fed, iter(range(1, 1 << 20))
+        fed, blocks = checkpoints.Checkpointer.fed, iter(range(1, 1 << 20))
 
         def counted(self, run, stream):
             fed(self, run, stream)
             if next(blocks) == block:
                 action(self, run)
 
-        monkeypatch.setattr(resuming.Keeper, "fed", counted)
+        monkeypatch.setattr(checkpoints.Checkpointer, "fed", counted)
 
     return arrange
 
@@ -95,14 +95,14 @@ def test_ctrl_c_says_how_to_go_on_and_going_on_gives_the_same_bytes(folder, at, 
 
 
 def test_sigterm_is_143_and_the_signals_are_as_before(folder, at):
-    before = [signal.getsignal(number) for number in resuming.SIGNALS]
+    before = [signal.getsignal(number) for number in signals.SIGNALS]
     at(3, signalled(signal.SIGTERM))
     out, _ = onepass(*TRAIN, "--json", code=143)
     found = json.loads(out)
     assert found["resume"].endswith("--resume")
     assert 0 < found["rows"] == checkpoint.load("kept").state["rows"] < 3000
     assert found["certificate"]["rounds"] == found["rows"]
-    assert [signal.getsignal(number) for number in resuming.SIGNALS] == before
+    assert [signal.getsignal(number) for number in signals.SIGNALS] == before
     assert sorted(os.listdir(folder)) == ["data.svm", "data.svm.gz", "kept"]
 
 
@@ -206,7 +206,7 @@ def test_killed_between_model_and_note_it_ends_well_when_resumed(folder, at, mon
     whole, _ = onepass("train", "data.svm", "-o", "whole")
     at(5, lambda kept, run: kept.save(run))
     with monkeypatch.context() as patch:
-        patch.setattr(resuming.Keeper, "finish", lambda *_: sys.exit(9))
+        patch.setattr(checkpoints.Checkpointer, "finish", lambda *_: sys.exit(9))
         onepass(*TRAIN, code=9)
     assert (folder / "model").exists()
     assert onepass(*TRAIN, "--resume")[0] == whole.replace("whole", "model")
@@ -313,7 +313,7 @@ def test_a_quarantine_file_is_gone_on_with_and_holds_each_line_once(folder, at):
 def test_a_full_disk_is_told_and_the_run_goes_on(folder, at, monkeypatch):
     whole, _ = onepass("train", "data.svm", "-o", "whole")
     at(3, lambda kept, run: kept.save(run))
-    save = resuming.Keeper.save
+    save = checkpoints.Checkpointer.save
 
     def on_a_full_disk(kept, run):
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -333,8 +333,8 @@ def test_a_full_disk_is_told_and_the_run_goes_on(folder, at, monkeypatch):
 
 def test_the_interval_grows_with_what_writing_costs(folder, monkeypatch):
     monkeypatch.setattr(checkpoint, "save", lambda *_: time.sleep(0.01))
-    kept = resuming.Keeper("kept", 0.0, resuming.terminal.Say())
-    monkeypatch.setattr(resuming.Keeper, "restore", lambda self, *_: setattr(self, "_said", {}))
+    kept = checkpoints.Checkpointer("kept", 0.0, checkpoints.terminal.Messages())
+    monkeypatch.setattr(checkpoints.Checkpointer, "restore", lambda self, *_: setattr(self, "_said", {}))
     kept._position, run = object(), type("Run", (), {"rows": 1})()
     kept.save(run)
     assert kept._due - time.perf_counter() > 19 * 0.01

@@ -82,7 +82,7 @@ def test_what_was_read_already_is_no_part_of_the_program(folder):
 
 
 def test_what_the_program_that_started_us_took_is_not_counted():
-    ours = "from onepass.cli.learning import peak_memory; print(peak_memory())"
+    ours = "from onepass.cli.training import peak_memory; print(peak_memory())"
     starter = f"import subprocess, sys; kept = b'x' * (1 << 30); subprocess.run([sys.executable, '-c', {ours!r}])"
     done = subprocess.run([sys.executable, "-c", starter], capture_output=True, text=True, check=True)
     assert 0 < float(done.stdout) < 512

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from onepass import DataError, OnePassClassifier, Pass
-from onepass.cli import learning as learner
+from onepass.cli import training
 from onepass.io import dump_svmlight
 from strategies import dyadic
 from test_cli import onepass, process
@@ -38,12 +38,12 @@ def table(*rows):
 BAD = {  # name: (content, what the message says, where, what to do)
     "empty.svm": (b"", "no examples", "", ""),
     "comments.svm": (b"# a\n\n", "no examples", "", ""),
-    "nan.svm": (b"1 1:2\n-1 1:nan\n", "not a finite number", "line 2, col 6", "--missing=zero"),
+    "nan.svm": (b"1 1:2\n-1 1:nan\n", "not a finite number", "line 2, col 6", "--missing zero"),
     "overflow.svm": (b"1 1:1e400\n", "overflows", "line 1, col 5", ""),
     "comma.svm": (b"1 1:0,5\n", "not a number", "line 1, col 6", ""),
     "multilabel.svm": (b"1,2 1:1\n", "several labels", "line 1, col 1", "one label"),
     "zero.svm": (b"1 0:1\n", "indices start at 1", "line 1, col 3", "--zero-based"),
-    "unsorted.svm": (b"1 7:1 3:1\n", "index 3 after 7", "line 1, col 7", "--unsorted=sort"),
+    "unsorted.svm": (b"1 7:1 3:1\n", "index 3 after 7", "line 1, col 7", "--unsorted sort"),
     "bomb.svm": (b"1 10000000000:1\n", "needs 80 GB", "line 1, col 3", "--bits 24"),
     "cut.svm": (b"1 1:2\n-1 5:", "no value after the colon", "line 2, col 6", ""),
     "old.svm": (b"1 1:2\r-1 2:3\r", "CR only", "", "tr"),
@@ -182,14 +182,14 @@ def test_predictions_say_which_lines_have_none(here):
 def test_a_file_that_changes_while_it_is_read_gets_no_certificate(here, monkeypatch):  # 32
     path = here / "grows.svm"
     path.write_bytes((here / "good.svm").read_bytes())
-    feed = learner._feed
+    feed = training._feed
 
     def grow(*chunk):
         feed(*chunk)
         with path.open("ab") as file:
             file.write(b"1 1:1\n")
 
-    monkeypatch.setattr(learner, "_feed", grow)
+    monkeypatch.setattr(training, "_feed", grow)
     assert "No certificate: grows.svm changed while it was read" in onepass(here, "train", "grows.svm").stdout
 
 

@@ -134,7 +134,7 @@ def test_an_error_in_the_second_file_names_it_and_its_own_line(tmp_path):
     (tmp_path / "2.svm").write_bytes(b"1 1:1\n1 x:1\n")
     with pytest.raises(DataError) as caught:
         read(tmp_path, block_size=30)
-    assert (caught.value.path, caught.value.line) == (str(tmp_path / "2.svm"), 2)
+    assert (caught.value.source, caught.value.line) == (str(tmp_path / "2.svm"), 2)
 
 
 def test_what_cannot_be_opened_says_why(tmp_path):  # 33
@@ -256,9 +256,9 @@ def test_only_a_few_blocks_are_read_ahead(file, monkeypatch, packed):
     if packed:
         path.write_bytes(gzip.compress(path.read_bytes()))
         ahead = onepass.io.stream.UNPACKED
-    real = onepass.io.ahead.ThreadPoolExecutor.submit
+    real = onepass.io.prefetch.ThreadPoolExecutor.submit
     monkeypatch.setattr(
-        onepass.io.ahead.ThreadPoolExecutor, "submit", lambda self, run: (taken.append(1), real(self, run))[1]
+        onepass.io.prefetch.ThreadPoolExecutor, "submit", lambda self, run: (taken.append(1), real(self, run))[1]
     )
     with open_stream(path, block_size=100, threads=2) as stream:
         next(stream)
@@ -278,7 +278,7 @@ def test_bad_lines_may_be_skipped_counted_and_kept(file):
 def test_a_line_too_long_is_refused_before_it_fills_the_memory(file, how):  # 22
     text = b"1 1:1\n" + b"1" * 3_000_000
     path = file(text if how == "plain" else gzip.compress(text))
-    with pytest.raises(DataError, match=r"a line longer than 10000 bytes.*--max-line"):
+    with pytest.raises(DataError, match=r"a line longer than 10000 bytes.*Fix: max_line"):
         read(path, max_line=10_000, block_size=4096)
 
 

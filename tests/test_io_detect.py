@@ -60,7 +60,7 @@ def test_strangers_are_named(file, head, message):
 
 
 def test_the_wrong_format_says_what_it_looks_like(file):  # 23
-    with pytest.raises(DataError, match=r"this looks like csv.*Fix: --format csv"):
+    with pytest.raises(DataError, match=r"this looks like csv.*Fix: format='csv'"):
         read(file(b"a,b\n1,2\n", "x.svm"))
     with pytest.raises(DataError, match=r"this looks like svmlight"):
         read(file(b"1 1:2\n", "x.vw"))
@@ -127,10 +127,10 @@ def test_a_later_file_of_another_format_is_named_with_both(file, tmp_path):
     ],
 )
 def test_lines_that_are_no_table_are_named(file, name, text, found):  # 23
-    with pytest.raises(DataError, match=rf"this looks like {found}\)\. Fix: --format {found}$"):
+    with pytest.raises(DataError, match=rf"this looks like {found}\)\. Fix: format='{found}'$"):
         read(file(text, name))
 
 
 def test_a_column_of_numbers_is_a_table(file):
-    with pytest.raises(DataError, match=r"which column is the label\? Columns: 0\. Fix: --target NAME"):
+    with pytest.raises(DataError, match=r"which column is the label\? Columns: 0\. Fix: target=NAME"):
         read(file(b"1\n2\n", "data.csv"))

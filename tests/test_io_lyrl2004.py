@@ -105,7 +105,7 @@ def test_token_files_that_are_not_whole(tmp_path, text, line, message):
     path = str(write(tmp_path, {"lyrl2004_tokens_train.dat": text}) / "lyrl2004_tokens_train.dat")
     with pytest.raises(DataError, match=message) as error:
         lyrl2004.read_tokens([path])
-    assert (error.value.path, error.value.line) == (path, line)
+    assert (error.value.source, error.value.line) == (path, line)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_topics_files_that_are_not_whole(tmp_path, text, line, message):
     path = str(write(tmp_path, {"rcv1-v2.topics.qrels": text}) / "rcv1-v2.topics.qrels")
     with pytest.raises(DataError, match=message) as error:
         lyrl2004.read_topics(path)
-    assert (error.value.path, error.value.line) == (path, line)
+    assert (error.value.source, error.value.line) == (path, line)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_vector_files_that_are_not_whole(tmp_path, text, line, message):
     path = str(write(tmp_path, {"lyrl2004_vectors_train.dat": text}) / "lyrl2004_vectors_train.dat")
     with pytest.raises(DataError, match=message) as error:
         lyrl2004.read_vectors([path])
-    assert (error.value.path, error.value.line) == (path, line)
+    assert (error.value.source, error.value.line) == (path, line)
 
 
 def test_a_cut_gz_is_no_shorter_data_set(tmp_path):

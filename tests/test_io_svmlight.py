@@ -243,8 +243,8 @@ def test_the_kernel_reads_what_the_oracle_reads(examples):
 @pytest.mark.parametrize(
     ("line", "message", "column", "remedy"),
     [
-        ("1 1:nan", "not a finite number", 5, "--missing=zero"),  # 3
-        ("1 1:-nan", "not a finite number", 5, "--missing=zero"),
+        ("1 1:nan", "not a finite number", 5, "missing='zero'"),  # 3
+        ("1 1:-nan", "not a finite number", 5, "missing='zero'"),
         ("1 1:inf", "not a finite number", 5, None),  # 4
         ("1 1:1e400", "overflows", 5, None),
         ("1 1:0.5abc", "not a number", 8, None),  # 6
@@ -255,16 +255,16 @@ def test_the_kernel_reads_what_the_oracle_reads(examples):
         ("nan 1:1", "label nan is not a finite number", 1, None),  # 7
         ("spam 1:1", "label is not a number", 1, None),
         ("1,2 1:1", "several labels", 1, "keep one label"),
-        ("1 0:1", "indices start at 1", 3, "--zero-based"),  # 10
+        ("1 0:1", "indices start at 1", 3, "zero_based=True"),  # 10
         ("1 -3:1", "negative index", 3, None),  # 11
-        ("1 7:1 3:1", "index 3 after 7 (must increase)", 7, "--unsorted=sort"),  # 12
-        ("1 7:1 7:1", "index 7 stands twice", 7, "--duplicates=sum"),  # 13
-        ("1 2147483649:1", "limit is 16777216 features", 3, "--bits"),  # 14
-        ("1 4294967297:1", "limit is 16777216 features", 3, "--bits"),
-        ("1 9223372036854775808:1", "limit is 16777216 features", 3, "--bits"),
-        ("1 " + "9" * 40 + ":1", "99999999… (40 digits)", 3, "--bits"),
-        ("1 18446744073709551617:1", "limit is 16777216 features", 3, "--bits"),  # 2^64 + 1 is not 1
-        ("1 10000000000:1", "needs 80 GB of weights", 3, "--bits 24"),  # 15
+        ("1 7:1 3:1", "index 3 after 7 (must increase)", 7, "unsorted='sort'"),  # 12
+        ("1 7:1 7:1", "index 7 stands twice", 7, "duplicates='sum'"),  # 13
+        ("1 2147483649:1", "limit is 16777216 features", 3, "bits=24 or max_features"),  # 14
+        ("1 4294967297:1", "limit is 16777216 features", 3, "bits=24 or max_features"),
+        ("1 9223372036854775808:1", "limit is 16777216 features", 3, "bits=24 or max_features"),
+        ("1 " + "9" * 40 + ":1", "99999999… (40 digits)", 3, "bits=24 or max_features"),
+        ("1 18446744073709551617:1", "limit is 16777216 features", 3, "bits=24 or max_features"),  # 2^64 + 1 is not 1
+        ("1 10000000000:1", "needs 80 GB of weights", 3, "bits=24"),  # 15
         ("1 5", "expected index:value", 3, None),  # 16
         ("1 5:", "no value after the colon", 5, None),
         ("1 5: 2", "no value after the colon", 5, None),
@@ -286,8 +286,8 @@ def test_a_bad_line_is_refused_with_its_place_and_the_remedy(tmp_path, line, mes
         list(stream)
     error = caught.value
     assert message in error.args[0]
-    assert (error.path, error.line, error.column) == (str(path), 3, column)
-    assert error.text == line.encode("latin-1")
+    assert (error.source, error.line, error.column) == (str(path), 3, column)
+    assert error.value == line.encode("latin-1")
     assert (remedy or "") in (error.remedy or "")
     assert str(error).startswith(f"{path}:line 3, col {column}: ")
     assert isinstance(error, ValueError)
@@ -299,7 +299,8 @@ def test_the_message_is_the_one_that_users_expect_and_escapes_the_terminal(tmp_p
     with pytest.raises(DataError) as caught, open_stream(path) as stream:
         list(stream)
     assert str(caught.value) == (
-        rf'{path}:line 1, col 7: index 3 after 7 (must increase). Line: "1 7:1 3:\x1b[31m". Fix: --unsorted=sort'
+        rf'{path}:line 1, col 7: index 3 after 7 (must increase). Line: "1 7:1 3:\x1b[31m". Fix: '
+        "unsorted='sort'"
     )
 
 
@@ -314,7 +315,7 @@ def test_a_file_without_examples_is_an_error(tmp_path, text):
 def test_a_file_of_bad_lines_alone_says_how_many_and_what_is_wrong(tmp_path):
     path = tmp_path / "bad.svm"
     path.write_bytes(b"# zero-based\n1 0:1\n-1 0:2\n")
-    message = r"no examples, but 2 bad lines; the first: .*bad\.svm:line 2, col 3: index 0.* Fix: --zero-based$"
+    message = r"no examples, but 2 bad lines; the first: .*bad\.svm:line 2, col 3: index 0.* Fix: zero_based=True$"
     with pytest.raises(DataError, match=message), open_stream(path, on_error="skip") as stream:
         list(stream)
 

@@ -72,8 +72,8 @@ def test_bad_json_lines(file, line, message):
 
 def test_json_lines_need_to_know_their_members(file):
     path = file('{"t": "a", "y": 1}\n', "d.jsonl")
-    fails("--text-column", path)
-    fails("--target", path, text_column="t")
+    fails("text_column=NAME", path)
+    fails("target=NAME", path, text_column="t")
     with pytest.raises(ValueError, match="member 't' cannot be both target and text_column"):
         open_stream(path, text_column="t", target="t")
 

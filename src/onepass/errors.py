@@ -16,6 +16,12 @@ Wrong arguments raise plain ValueError or TypeError with the argument's name.
 
 from __future__ import annotations
 
+TYPE_CHECKING = False  # as in onepass/__init__.py
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Spelling = Callable[["Argument"], str]
+
 _SHOWN = 72  # bytes of a bad line that a message shows
 
 
@@ -23,12 +29,87 @@ class OnepassError(Exception):
     """Root of all errors that onepass raises on purpose."""
 
 
+class Argument(str):
+    """An argument that would help and the value to give it, in Python's words; other faces have words of their own.
+
+    `like` stands for a value that only the user knows; without either, the argument alone is named.
+
+    >>> Argument("unsorted", "sort"), Argument("target", like="NAME"), Argument("max_features")
+    ("unsorted='sort'", 'target=NAME', 'max_features')
+    """
+
+    name: str
+    value: object
+    like: str
+
+    def __new__(cls, name: str, value: object = None, like: str = "") -> Argument:
+        shown = like or (repr(value) if value is not None else "")
+        self = super().__new__(cls, f"{name}={shown}" if shown else name)
+        self.name, self.value, self.like = name, value, like
+        return self
+
+    def __reduce__(self) -> tuple[type[Argument], tuple[str, object, str]]:
+        return Argument, (self.name, self.value, self.like)
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+
+class Phrase(str):
+    """Words with arguments (or errors) in them, each at its {}; a face that has other words for these can say it anew.
+
+    >>> Phrase("fetch the file again, or {}", Argument("allow_truncated", True))
+    'fetch the file again, or allow_truncated=True'
+    """
+
+    template: str
+    parts: tuple[object, ...]
+
+    def __new__(cls, template: str, *parts: object) -> Phrase:
+        self = super().__new__(cls, template.format(*parts))
+        self.template, self.parts = template, parts
+        return self
+
+    def __reduce__(self) -> tuple[type[Phrase], tuple[object, ...]]:
+        return Phrase, (self.template, *self.parts)
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+
+def spelled(words: object, spelling: Spelling = str) -> str:
+    """The words of an error, a phrase or anything else, with every argument in them as `spelling` has it.
+
+    >>> error = DataError("index 3 after 7", remedy=Argument("unsorted", "sort"))
+    >>> spelled(error, lambda argument: f"--{argument.name} {argument.value}")
+    'index 3 after 7. Fix: --unsorted sort'
+    """
+    if isinstance(words, Argument):
+        return spelling(words)
+    if isinstance(words, Phrase):
+        return words.template.format(*(spelled(part, spelling) for part in words.parts))
+    return words.spelled(spelling) if isinstance(words, DataError) else str(words)
+
+
+def advises(words: object, name: str) -> bool:
+    """Whether the words name this argument, as something to set.
+
+    >>> advises(Phrase("mend it, or {}", Argument("on_error", "skip")), "on_error")
+    True
+    """
+    if isinstance(words, Phrase):
+        return any(advises(part, name) for part in words.parts)
+    return isinstance(words, Argument) and words.name == name
+
+
 class DataError(OnepassError, ValueError):
     """Rows or labels that cannot be learned from; nothing was changed by them.
 
-    The message stands alone; what is known about the place comes with it, in the words that a terminal shows.
+    source: the file. line, column: where in it, from 1 (the column in bytes). row: where in the argument, from 0; in a
+    file without lines, from 1. argument: of the call. value: what stood there, such as the line. remedy: what would
+    help, an `Argument` or `Phrase` where an argument would. The message has them all; what moves a cursor is escaped.
 
-    >>> str(DataError("index 3 after 7", path="a.svm", line=2, column=7, text=b"1 7:1 3:\\x1b", remedy="sort"))
+    >>> str(DataError("index 3 after 7", source="a.svm", line=2, column=7, value=b"1 7:1 3:\\x1b", remedy="sort"))
     'a.svm:line 2, col 7: index 3 after 7. Line: "1 7:1 3:\\\\x1b". Fix: sort'
     >>> str(DataError("label 7 is new", argument="y", row=5))
     'y: row 5: label 7 is new'
@@ -40,32 +121,36 @@ class DataError(OnepassError, ValueError):
         self,
         message: str,
         *,
-        argument: str | None = None,
-        row: int | None = None,
-        path: str | None = None,
+        source: str | None = None,
         line: int | None = None,
         column: int | None = None,
-        text: bytes | str | None = None,
+        row: int | None = None,
+        argument: str | None = None,
+        value: bytes | str | None = None,
         remedy: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.argument, self.row = argument, row  # of a call: which one, and where in it, from 0
-        self.path, self.line, self.column, self.text, self.remedy = path, line, column, text, remedy
+        self.source, self.line, self.column, self.row = source, line, column, row
+        self.argument, self.value, self.remedy = argument, value, remedy
 
     def __str__(self) -> str:
-        place = printable(self.path or self.argument or "")
-        if self.row is not None:
-            place += f"{': ' if place else ''}row {self.row}"
+        return self.spelled()
+
+    def spelled(self, spelling: Spelling = str) -> str:
+        """The message, with the arguments that it names as `spelling` has them."""
+        place = printable(self.source or "")
         if self.line is not None:
             place += f"{':' if place else ''}line {self.line}"
         if self.column is not None:
             place += f", col {self.column}"
-        message = f"{place}: {self.args[0]}" if place else str(self.args[0])
-        if self.text is not None:
-            message += f'. Line: "{excerpt(self.text, self.column)}"'
+        argument = spelling(Argument(self.argument)) if self.argument else ""
+        row = f"row {self.row}" if self.row is not None else ""
+        words = ": ".join(filter(None, [place, argument, row, spelled(self.args[0], spelling)]))
+        if self.value is not None:
+            words += f'. Line: "{excerpt(self.value, self.column)}"'
         if self.remedy is not None:
-            message += f". Fix: {self.remedy}"
-        return message
+            words += f". Fix: {spelled(self.remedy, spelling)}"
+        return words
 
 
 class LimitError(OnepassError, MemoryError):

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from onepass._jit import jit
-from onepass.errors import DataError
+from onepass.errors import Argument, DataError, Phrase
 from onepass.rows import Array, Ints
 
 Label = int | float | str | bool
-DECLARE = "for more than two classes, declare them all in `classes`"  # the remedy for a third label
+DECLARE = Phrase("for more than two classes, declare them all in `{}`", Argument("classes"))  # of a third label
 FIRST = 1000  # rows that are looked at first for labels not met before
 
 

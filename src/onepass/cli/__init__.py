@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from onepass.cli import startup
 
         if program_itself:
-            startup.hasten()
+            startup.tune_startup()
         from onepass.cli.group import run
 
         status = run(list(sys.argv[1:] if arguments is None else arguments))

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import Any
 
 import click
 import numpy as np
 
-from onepass.cli import reading as reader
-from onepass.cli import terminal
+from onepass.cli import inputs, terminal
+from onepass.cli.options import Sectioned
+from onepass.cli.spelling import words
+from onepass.io.formats import FORMATS
 
 
-@click.command("check", cls=terminal.Sectioned)
+@click.command("check", cls=Sectioned)
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
-@reader.options
-@terminal.talking
-def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) -> None:
+@inputs.options
+@terminal.message_options
+def command(paths: tuple[str, ...], reading: inputs.Reading, messages: terminal.Messages) -> None:
     """Read FILE... from end to end and tell what is there: labels, width, density, bad lines, telling order.
 
     Bad lines of text are counted, and the first ten shown with what is wrong with them; in Parquet, Arrow, npy and npz
@@ -31,11 +32,11 @@ def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) 
     from onepass.guards.order import observe_labels, order_reason, order_state
     from onepass.rows import Dense, count
 
-    labels: Counter[Any] = Counter()
-    order, codes = order_state(2), dict[Any, int]()
+    labels: Counter[float | str] = Counter()
+    order, codes = order_state(2), dict[float | str, int]()
     rows = values = width = 0
-    with reader.opened(paths, reading, _lenient) as stream:
-        with terminal.bar(stream.total_bytes, say) as tick:
+    with inputs.opened(paths, reading, _lenient) as stream:
+        with terminal.bar(stream.total_bytes, messages) as tick:
             for chunk in stream:
                 rows += count(chunk.rows)
                 if isinstance(chunk.rows, Dense):
@@ -55,10 +56,10 @@ def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) 
                     observe_labels(order, np.array([codes[label] for label in chunk.labels.tolist()]))
                 tick(stream.consumed, partial("{:,} rows".format, rows), partial(dict, rows=rows))
         notes = [
-            *stream.notes,
-            *filter(None, [reader.twins(stream), order_reason(order) if len(labels) == 2 else None]),
+            *map(words, stream.notes),
+            *filter(None, [stream.duplicate_reason, order_reason(order) if len(labels) == 2 else None]),
         ]
-    shown = {reader.label_text(label): n for label, n in sorted(labels.items(), key=lambda pair: str(pair[0]))}
+    shown = {inputs.label_text(label): n for label, n in sorted(labels.items(), key=lambda pair: str(pair[0]))}
     result = {
         "command": "check",
         "format": stream.format,
@@ -68,22 +69,20 @@ def command(paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) 
         "values": values,
         "labels": shown,
         "bad": stream.skipped,
-        "bad_lines": [str(fault) for fault in stream.faults],
+        "bad_lines": [words(fault) for fault in stream.faults],
         "notes": notes,
     }
-    say.result(result, lambda: _text(result))
+    messages.result(result, lambda: _text(result))
     if stream.skipped:
         raise SystemExit(3)
 
 
-def _lenient(format: str) -> dict[str, Any]:
+def _lenient(format: str) -> dict[str, str]:
     """Bad lines are counted where the format has lines."""
-    from onepass.io.detect import BINARY
-
-    return {} if format in BINARY else {"on_error": "skip"}
+    return {} if FORMATS[format].binary else {"on_error": "skip"}
 
 
-def _text(result: dict[str, Any]) -> str:
+def _text(result: terminal.Record) -> str:
     density = result["values"] / max(1, result["rows"] * result["features"])
     labels = ", ".join(f"{label} ({n:,})" for label, n in list(result["labels"].items())[:20])
     lines = [

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import numpy as np
 
-from onepass.cli import clustering, pages, terminal
-from onepass.cli import reading as reader
-from onepass.cli.learning import Size, peak_memory
+from onepass.cli import clustering, inputs, pages, terminal
+from onepass.cli.options import Sectioned, Size, grouped
 from onepass.cli.outputs import Output, Outputs
+from onepass.cli.training import peak_memory
 from onepass.errors import DataError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class ResultFiles(NamedTuple):
     page: Output | None
 
 
-@click.command(name="cluster", cls=terminal.Sectioned)
+@click.command(name="cluster", cls=Sectioned)
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
 @click.option("-k", "--n-clusters", type=click.IntRange(1), help="How many clusters.")
 @click.option("--k-range", callback=_range, help="Try every k of first:last, such as 2:20, and draw the elbow.")
@@ -76,7 +76,7 @@ class ResultFiles(NamedTuple):
 @click.option(
     "--dtype", type=click.Choice(["float64", "float32"]), default="float64", show_default=True, help="Number type."
 )
-@terminal.grouped(
+@grouped(
     "Points larger than memory",
     "streaming",
     Streaming,
@@ -89,7 +89,7 @@ class ResultFiles(NamedTuple):
     ),
     click.option("--exact", is_flag=True, help="After a stream read again, for exact sizes (--labels does so too)."),
 )
-@terminal.grouped(
+@grouped(
     "Results",
     "results",
     ResultPaths,
@@ -99,16 +99,16 @@ class ResultFiles(NamedTuple):
     pages.option,
     click.option("--force", is_flag=True, help="Overwrite files that exist."),
 )
-@reader.options
-@terminal.talking
+@inputs.options
+@terminal.message_options
 def command(
     paths: tuple[str, ...],
     n_clusters: int | None,
     k_range: range | None,
     streaming: Streaming,
     results: ResultPaths,
-    reading: dict[str, Any],
-    say: terminal.Say,
+    reading: inputs.Reading,
+    messages: terminal.Messages,
     **parameters: Any,
 ) -> None:
     """Cluster the points of FILE... by k-means.
@@ -131,23 +131,23 @@ def command(
         raise click.UsageError("--labels and --centres go with -k: choose one k from the range first.")
     outputs = Outputs(paths)
     files = _check_files(outputs, results)
-    outputs.claim("--on-error", reader.quarantine(reading))
+    outputs.claim("--on-error", reading.quarantine)
     again = bool(results.labels or streaming.exact)
     if streaming.stream and again and "-" in paths:
         raise click.UsageError("--labels and --exact read a stream twice, and stdin can be read only once: save it.")
     ks = k_range or range(n_clusters or 1, (n_clusters or 1) + 1)
-    points = clustering.read(paths, reading, _collector_options(ks[-1], streaming, reading, parameters), say)
+    points = clustering.read(paths, reading, _collector_options(ks[-1], streaming, reading, parameters), messages)
     _check_points(points.collected, ks, again, paths, k_range is not None)
     if files.labels is not None:
         files.labels.check_space(clustering.least_bytes(files.labels.path, points.collected.rows))
-    job = _Job(paths, reading, points, say, parameters, files.page)
+    job = _Job(paths, reading, points, messages, parameters, files.page)
     found = [job.cluster(k) for k in ks]
     counts = job.counts(found, files.labels, again)
     finish = _finish_elbow if k_range is not None else _finish
     written = finish(job, ks, found, counts, files)
     if written:
-        say.aside(f"Wrote {', '.join(written)}.")
-    say.aside(f"{peak_memory():.0f} MB at most")
+        messages.note(f"Wrote {', '.join(written)}.")
+    messages.note(f"{peak_memory():.0f} MB at most")
     outputs.settle()
 
 
@@ -160,19 +160,19 @@ def _check_files(outputs: Outputs, results: ResultPaths) -> ResultFiles:
 
 
 def _collector_options(
-    most: int, streaming: Streaming, reading: dict[str, Any], parameters: dict[str, Any]
+    most: int, streaming: Streaming, reading: inputs.Reading, parameters: dict[str, Any]
 ) -> CollectorOptions:
     """How the points are collected; `parameters` is left with what clustering itself takes."""
     from onepass.cluster.collector import CollectorOptions
 
-    parameters["threads"] = reading["threads"]
+    parameters["threads"] = reading.threads
     return CollectorOptions(
         most,
         streaming.max_memory,
         streaming.stream,
         streaming.coreset_size,
         dtype=np.dtype(parameters.pop("dtype")),
-        threads=reading["threads"],
+        threads=reading.threads,
         random_state=parameters["random_state"],
     )
 
@@ -219,14 +219,14 @@ class _Job:
     def __init__(
         self,
         paths: tuple[str, ...],
-        reading: dict[str, Any],
+        reading: inputs.Reading,
         points: clustering.Points,
-        say: terminal.Say,
+        messages: terminal.Messages,
         parameters: dict[str, Any],
         page: Output | None,
     ) -> None:
-        self.paths, self.reading, self.points, self.say, self.parameters = paths, reading, points, say, parameters
-        self.page = page
+        self.paths, self.reading, self.points = paths, reading, points
+        self.messages, self.parameters, self.page = messages, parameters, page
         self.method = points.collected.method
         self.exact = self.method is None  # whether sizes and inertias are counted, not estimated
         self.X: Any = None
@@ -243,7 +243,7 @@ class _Job:
         if self.method == "mini-batch":
             none = np.empty(0, dtype=np.int32)
             return Result(self.points.collected.clusters().centres, none, np.nan, 0, [], [], None)
-        result = clustering.run(self.X, self.weights, k, self.say, self.parameters)
+        result = clustering.run(self.X, self.weights, k, self.messages, self.parameters)
         # The theorem speaks of the rows that were seeded, not of those they stand for.
         return result if self.method is None else result._replace(quality=None)
 
@@ -257,7 +257,7 @@ class _Job:
                 else:
                     centres = [one.centres for one in found]
                     self.exact = True
-                    return clustering.read_again(self.paths, self.reading, self.points, centres, write, self.say)
+                    return clustering.read_again(self.paths, self.reading, self.points, centres, write, self.messages)
         if self.method == "mini-batch":
             sizes = np.rint(collected.clusters().mass).astype(np.int64)
             return [clustering.Count(sizes, np.full(sizes.size, np.nan))]
@@ -283,7 +283,7 @@ class _Job:
         result["details"] = shown | made
         result["report"] = pages.write(result, self.page)
         result["files"] = files + ([result["report"]] if result["report"] else [])
-        self.say.result(result, text)
+        self.messages.result(result, text)
         return list(result["files"])
 
     def plane(self, result: Result) -> dict[str, Any]:
@@ -317,7 +317,7 @@ def _draw(file: Output, job: _Job, result: Result) -> bool:
     from onepass.report.cluster import draw_clusters
 
     if job.X is None or scipy.sparse.issparse(job.X):
-        job.say.aside("--figure: sparse rows are not drawn")
+        job.messages.note("--figure: sparse rows are not drawn")
         return False
     with file.writing():
         shown = result.labels, result.centres, result.history
@@ -371,11 +371,11 @@ def _tell(job: _Job, result: Result, count: clustering.Count, files: list[str]) 
             terminal.table([("cluster", "points", "share", "inertia", "a point"), *rows], ">"),
             f"{n:,} points, {len(sizes)} clusters, inertia {inertia:.6g}{ended}{job.caveat()}.",
         ]
-        if quality is not None and not job.say.quiet:
+        if quality is not None and not job.messages.quiet:
             lines.append(str(quality))
         return "\n".join(lines)
 
-    wanted = job.page or job.say.as_json or job.say.as_jsonl
+    wanted = job.page or job.messages.as_json or job.messages.as_jsonl
     return job.tell(told, text, job.plane(result) if wanted else {}, files)
 
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass.cli import reading as reader
-from onepass.cli import terminal
+from onepass.cli import inputs, terminal
 from onepass.cli.outputs import Output
 from onepass.errors import DataError
 from onepass.files import replacing
@@ -40,32 +39,34 @@ class Count(NamedTuple):
     inertias: npt.NDArray[np.float64]
 
 
-def read(paths: tuple[str, ...], reading: dict[str, Any], options: CollectorOptions, say: terminal.Say) -> Points:
+def read(
+    paths: tuple[str, ...], reading: inputs.Reading, options: CollectorOptions, messages: terminal.Messages
+) -> Points:
     """One pass over the files, under a bar of bytes."""
     from onepass.cluster.collector import Collector
 
     collected = Collector(options)
-    with reader.opened(paths, reading, labelled=None) as stream, terminal.bar(stream.total_bytes, say) as tick:
-        say.aside(f"reading {', '.join(stream.paths[:3])} as {stream.format}, compression {stream.compression}")
+    with inputs.opened(paths, reading, labelled=None) as stream, terminal.bar(stream.total_bytes, messages) as tick:
+        messages.note(f"reading {', '.join(stream.paths[:3])} as {stream.format}, compression {stream.compression}")
         for chunk in stream:
             try:
                 collected.feed(chunk.rows)
             except DataError as error:
                 raise stream.located(error) from None
-            reader.check_bad(stream, reading["max_bad"])
+            inputs.check_bad(stream, reading)
             tick(stream.consumed, partial(_rows_read, collected), partial(_facts, "read", collected))
     names = _names(stream.columns, collected.width)
     ignored = [note for note in stream.notes if note.startswith("labels: ")]
     if ignored:
-        say.aside("labels are ignored (" + ignored[0].removeprefix("labels: ") + ")")
+        messages.note("labels are ignored (" + ignored[0].removeprefix("labels: ") + ")")
     for note in stream.notes:
         if note not in ignored:
-            say.aside(note)
+            messages.note(note)
     for name in names:
         if name.strip().lower() in TARGETS:
-            say.aside(f"column {name!r} counts like any other; --target {name} leaves it out")
+            messages.note(f"column {name!r} counts like any other; --target {name} leaves it out")
     if collected.method is not None:
-        say.aside(_reduced(collected, options))
+        messages.note(_reduced(collected, options))
     return Points(collected, names, stream.identity)
 
 
@@ -92,15 +93,15 @@ def _names(columns: tuple[str, ...] | None, width: int) -> list[str]:
     return [f"x{int(name) + 1}" if name.isdecimal() else name for name in columns]
 
 
-def run(X: Any, weights: Any, k: int, say: terminal.Say, parameters: dict[str, Any]) -> Result:
+def run(X: Any, weights: Any, k: int, messages: terminal.Messages, parameters: dict[str, Any]) -> Result:
     """k-means under a bar that ends where n_init runs of max_iter iterations would."""
     from onepass.cluster.run import kmeans
 
     runs, most = parameters["n_init"], parameters["max_iter"]
     seeding = 0
-    patience = threading.Timer(0.5, say.aside, ["seeding (the first time, kernels are compiled) …"])
+    patience = threading.Timer(0.5, messages.note, ["seeding (the first time, kernels are compiled) …"])
     patience.daemon = True
-    with terminal.bar(runs * most, say) as tick:
+    with terminal.bar(runs * most, messages) as tick:
 
         def follow(iteration: int, inertia: float, shift: float) -> None:
             nonlocal seeding
@@ -139,11 +140,11 @@ def count(X: Any, weights: Any, centres: npt.NDArray[Any], threads: int | None) 
 
 def read_again(
     paths: tuple[str, ...],
-    reading: dict[str, Any],
+    reading: inputs.Reading,
     before: Points,
     several: list[npt.NDArray[Any]],
     write: Callable[[Any], object],
-    say: terminal.Say,
+    messages: terminal.Messages,
 ) -> list[Count]:
     """A second pass: for each set of centres the sizes and inertias; the last set's labels are written as they come."""
     from onepass.cluster.collector import as_table
@@ -152,13 +153,13 @@ def read_again(
 
     counts = [Count(np.zeros(len(c), dtype=np.int64), np.zeros(len(c))) for c in several]
     rows = 0
-    with reader.opened(paths, reading, labelled=None) as stream, terminal.bar(stream.total_bytes, say) as tick:
+    with inputs.opened(paths, reading, labelled=None) as stream, terminal.bar(stream.total_bytes, messages) as tick:
         if stream.identity != before.identity:
-            raise DataError("a file changed between the two readings", path=stream.paths[0], remedy="run it again")
+            raise DataError("a file changed between the two readings", source=stream.paths[0], remedy="run it again")
         for chunk in stream:
             for centres, (sizes, inertias) in zip(several, counts, strict=True):
                 points = in_type(as_points(as_table(chunk.rows, centres.dtype, centres.shape[1])), centres)
-                labels, distances = assign(points, centres, reading["threads"])
+                labels, distances = assign(points, centres, reading.threads)
                 sizes += np.bincount(labels, minlength=len(centres))
                 inertias += np.bincount(labels, distances, len(centres))
             write(labels)

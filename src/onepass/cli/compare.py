@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from onepass.cli import learning as learner
-from onepass.cli import pages, terminal
-from onepass.cli import reading as reader
+from onepass.cli import inputs, pages, terminal, training
+from onepass.cli.options import Sectioned
 from onepass.cli.outputs import Outputs
 
+if TYPE_CHECKING:
+    from onepass.io.chunk import Labels as Given
+    from onepass.labels import Label
+    from onepass.rows import Floats, Ints
 
-@click.command("compare", cls=terminal.Sectioned)
+
+@click.command("compare", cls=Sectioned)
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @click.option("--test", "tests", multiple=True, metavar="FILE", help="Measure the loss here too; may be repeated.")
 @click.option(
@@ -21,18 +25,18 @@ from onepass.cli.outputs import Outputs
 )
 @pages.option
 @click.option("--force", is_flag=True, help="Overwrite the page if it is there.")
-@learner.options
-@reader.options
-@terminal.talking
+@training.options
+@inputs.options
+@terminal.message_options
 def command(
     paths: tuple[str, ...],
     tests: tuple[str, ...],
     validation_fraction: float,
     report: str | None,
     force: bool,
-    learning: dict[str, Any],
-    reading: dict[str, Any],
-    say: terminal.Say,
+    learning: training.Learning,
+    reading: inputs.Reading,
+    messages: terminal.Messages,
 ) -> None:
     """Learn from FILE... once, and show what every conversion makes of it.
 
@@ -47,49 +51,52 @@ def command(
     """
     outputs = Outputs((*paths, *tests))
     page = pages.check(outputs, report, force)
-    outputs.claim("--on-error", reader.quarantine(reading))
-    more = {"penalised": "average", "validation_fraction": validation_fraction}
-    more["max_features"] = reader.features_allowed(reading)
-    shown = bool(report) or say.as_json or say.as_jsonl
-    run = pages.watched(learner.make(learning, **more), shown)
-    with reader.opened(paths, reading) as stream:
-        feeding = learner.feed(run, stream, reading["max_bad"], say)
-    if feeding.interrupted:
-        raise SystemExit(feeding.status)
-    names = [name for name in learner.CONVERSIONS if name != "validation" or validation_fraction]
-    found = [_line(run, name, learning["delta"] / len(names)) for name in names]
+    outputs.claim("--on-error", reading.quarantine)
+    options = learning.arguments() | {
+        "penalised": "average",
+        "validation_fraction": validation_fraction,
+        "max_features": reading.max_columns,
+    }
+    shown = bool(report) or messages.as_json or messages.as_jsonl
+    run = pages.watched(training.make(options), shown)
+    with inputs.opened(paths, reading) as stream:
+        trained = training.feed(run, stream, reading, messages)
+    if trained.interrupted:
+        raise SystemExit(trained.status)
+    names = [name for name in training.CONVERSIONS if name != "validation" or validation_fraction]
+    found = [_line(run, name, learning.delta / len(names)) for name in names]
     if tests:
-        _test(run, found, learning["delta"] / len(names), tests, reading)
-    result: dict[str, Any] = {
+        _test(run, found, learning.delta / len(names), tests, reading)
+    result: terminal.Record = {
         "command": "compare",
         "rows": run.rows,
         "mistakes": run.mistakes,
-        "delta": learning["delta"],
+        "delta": learning.delta,
     }
     result["conversions"] = found
     if shown:
-        result |= _more(run, feeding, found)
-        best = run.certificate(result["certificate"]["conversion"], delta=learning["delta"] / len(names))
-        details = pages.of_pass(run, stream, reading, learning | more, best)
+        result |= _more(run, trained, found)
+        best = run.certificate(result["certificate"]["conversion"], delta=learning.delta / len(names))
+        details = pages.of_pass(run, stream, reading, options, best)
         result["details"] = details | {"conversions": found}
         result["report"] = pages.write(result, page)
-    say.result(result, lambda: _table(found, learning["delta"], bool(tests)))
+    messages.result(result, lambda: _table(found, learning.delta, bool(tests)))
     if page is not None:
-        say.aside(f"wrote {page.written}")
+        messages.note(f"wrote {page.written}")
     outputs.settle()
 
 
-def _more(run: Any, feeding: learner.Feeding, found: list[dict[str, Any]]) -> dict[str, Any]:
+def _more(run: Any, trained: training.Training, found: list[terminal.Record]) -> terminal.Record:
     """What a page says of the pass; its headline is the best that is certified of a model, which δ/c each allows."""
     lines = [line for line in found if "refused" not in line]
     order = [(line["covers"] != "model" or not line["informative"], line["risk"] or 0.0) for line in lines]
     best = lines[min(range(len(lines)), key=order.__getitem__)]
     certificate = {name: value for name, value in best.items() if name in run.certificate().as_dict()}
     known = {"rounds": run.rounds, "features": run.width, "classes": list(run.classes), "learner": repr(run.learner)}
-    return {**known, "skipped": feeding.stream.skipped, "certificate": certificate}
+    return {**known, "skipped": trained.stream.skipped, "certificate": certificate}
 
 
-def _line(run: Any, conversion: str, delta: float) -> dict[str, Any]:
+def _line(run: Any, conversion: str, delta: float) -> terminal.Record:
     """What a conversion certifies, or why it cannot."""
     from onepass.errors import ConversionError
 
@@ -100,12 +107,14 @@ def _line(run: Any, conversion: str, delta: float) -> dict[str, Any]:
     return {"conversion": conversion, "informative": certificate.informative, **certificate.as_dict()}
 
 
-def _test(run: Any, found: list[dict[str, Any]], delta: float, tests: tuple[str, ...], reading: dict[str, Any]) -> None:
+def _test(
+    run: Any, found: list[terminal.Record], delta: float, tests: tuple[str, ...], reading: inputs.Reading
+) -> None:
     """Add the test error of every model that was certified, and its hinge loss where that was certified."""
     lines = [line for line in found if "refused" not in line]
     models = [run.model(line["conversion"], delta=delta) for line in lines]
     wrong, hinge, rows = np.zeros(len(models)), np.zeros(len(models)), 0
-    with reader.opened(tests, reading) as stream:
+    with inputs.opened(tests, reading) as stream:
         for chunk in stream:
             codes = _codes(run.classes, chunk.labels)
             for i, model in enumerate(models):
@@ -119,23 +128,25 @@ def _test(run: Any, found: list[dict[str, Any]], delta: float, tests: tuple[str,
             line["test_hinge"] = hinge[i] / rows
 
 
-def _codes(classes: tuple[Any, ...], labels: Any) -> Any:
+def _codes(classes: tuple[Label, ...], labels: Given | None) -> Ints:
     from onepass.labels import Labels
 
+    assert labels is not None  # a reader that is not told otherwise refuses rows without
     _, codes = Labels(classes, declared=True).encode(labels, len(labels))
     return (codes + 1) // 2 if len(classes) == 2 else codes
 
 
-def _margins(decision: Any, codes: Any) -> Any:
+def _margins(decision: Floats, codes: Ints) -> Floats:
     """y·score, or the true class's score less the best other's."""
     if decision.ndim == 1:
         return (2 * codes - 1) * decision
-    own = decision[np.arange(len(codes)), codes].copy()
+    own: Floats = decision[np.arange(len(codes)), codes].copy()
     decision[np.arange(len(codes)), codes] = -np.inf
-    return own - decision.max(axis=1)
+    best: Floats = decision.max(axis=1)
+    return own - best
 
 
-def _table(found: list[dict[str, Any]], delta: float, tested: bool) -> str:
+def _table(found: list[terminal.Record], delta: float, tested: bool) -> str:
     from onepass.certificates import round_up
 
     hinge = any("test_hinge" in line for line in found)

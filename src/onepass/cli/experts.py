@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
-from onepass.cli import pages, terminal
-from onepass.cli import reading as reader
+from onepass.cli import inputs, pages, terminal
+from onepass.cli.options import Sectioned, grouped
 from onepass.cli.outputs import Output, Outputs
-from onepass.cli.terminal import Sectioned, options, print_json, progress
-from onepass.errors import DataError
+from onepass.cli.terminal import options, print_json, progress
+from onepass.errors import DataError, advises
 
 RULES = ("hedge", "majority", "randomized", "share")
 RATES = ("adahedge", "anytime", "doubling")
@@ -20,7 +21,7 @@ OF_ADVICE = {"format", "compression", "threads", "ignore", "allow_truncated"}  #
 
 
 class AdviceTable(NamedTuple):
-    """A table of advice: the experts' names, what they say, and what came true; bad lines that were left out."""
+    """A table of advice: the experts' names, what they messages, and what came true; bad lines that were left out."""
 
     names: list[str]
     advice: Any
@@ -62,7 +63,7 @@ class Results(NamedTuple):
 
 @click.command(cls=Sectioned)
 @click.argument("file", type=click.Path(allow_dash=True), required=False)
-@terminal.grouped(
+@grouped(
     "Advice",
     "source",
     Source,
@@ -74,7 +75,7 @@ class Results(NamedTuple):
     ),
     click.option("--outcome", default="outcome", show_default=True, help="The column that holds what came true."),
 )
-@terminal.grouped(
+@grouped(
     "Rule",
     "choice",
     dict,
@@ -95,7 +96,7 @@ class Results(NamedTuple):
         "--seed", "random_state", type=int, default=0, show_default=True, help="randomized: seed of the draws."
     ),
 )
-@terminal.grouped(
+@grouped(
     "Results",
     "results",
     Results,
@@ -104,14 +105,14 @@ class Results(NamedTuple):
     pages.option,
     click.option("--force", is_flag=True, help="Overwrite the figure and the page."),
 )
-@reader.options
+@inputs.options
 @options
 def command(
     file: str | None,
     source: Source,
     choice: dict[str, Any],
     results: Results,
-    reading: dict[str, Any],
+    reading: inputs.Reading,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -134,7 +135,7 @@ def command(
     outputs = Outputs([path for path in (file, source.data) if path])
     drawing = check_figure(outputs, results.figure, results.force)
     page = pages.check(outputs, results.report, results.force)
-    outputs.claim("--on-error", reader.quarantine(reading))
+    outputs.claim("--on-error", reading.quarantine)
     if (file is None) == (source.data is None):
         raise click.UsageError("either FILE or --data is needed")
     table = read_advice(file, source.outcome, reading) if file else learned_advice(source, reading)
@@ -167,34 +168,34 @@ def command(
     outputs.settle()
 
 
-def read_advice(file: str, outcome: str, reading: dict[str, Any]) -> AdviceTable:
+def read_advice(file: str, outcome: str, reading: inputs.Reading) -> AdviceTable:
     """The CSV in `file`: an empty cell is an expert who sleeps."""
     import numpy as np
 
-    if out_of_place := sorted(reader.said(reading).keys() - OF_ADVICE):
+    if out_of_place := sorted(reading.arguments().keys() - OF_ADVICE):
         raise click.UsageError(f"--{out_of_place[0].replace('_', '-')} is for --data, not for a FILE of advice.")
-    table = reading | {"format": reading["format"] or "csv"}
+    table = replace(reading, format=reading.format or "csv")
     try:
-        with reader.opened((file,), table, target=outcome, missing="indicator", header=True) as stream:
+        with inputs.opened((file,), table, target=outcome, missing="indicator", header=True) as stream:
             chunks = [(np.asarray(chunk.rows.values), chunk.labels) for chunk in stream]
-            reader.check_bad(stream, reading["max_bad"], at_the_end=True)
+            inputs.check_bad(stream, reading, at_the_end=True)
     except DataError as error:
-        if error.args[0].startswith("target: "):
+        if error.argument == "target":
             error.remedy = "--outcome NAME"
-        elif error.args[0].startswith("column "):
+        elif advises(error.remedy, "ignore"):
             error.remedy = "what an expert says is a number, or nothing if it sleeps; --ignore COLUMN leaves one out"
         raise
     outcomes = np.concatenate([labels for _, labels in chunks])
     if outcomes.dtype.kind != "f":
-        raise DataError(f"column {outcome!r} holds text, not numbers", path=file)
+        raise DataError(f"column {outcome!r} holds text, not numbers", source=file)
     values = np.concatenate([values for values, _ in chunks])
     advice, asleep = np.split(values, 2, axis=1)
     if not advice.shape[1]:
-        raise DataError(f"column {outcome!r} stands alone: at least one expert is needed", path=file)
+        raise DataError(f"column {outcome!r} stands alone: at least one expert is needed", source=file)
     return AdviceTable(list(stream.columns or ()), np.where(asleep > 0.0, np.nan, advice), outcomes, stream.skipped)
 
 
-def learned_advice(source: Source, reading: dict[str, Any]) -> AdviceTable:
+def learned_advice(source: Source, reading: inputs.Reading) -> AdviceTable:
     """The advice of learners: 0 or 1 for every example, as each predicted it before learning from it.
 
     One pass each tells it all: a learner's prediction is the outcome but in the rounds of its mistakes.
@@ -203,7 +204,7 @@ def learned_advice(source: Source, reading: dict[str, Any]) -> AdviceTable:
 
     from onepass.passes import Pass
 
-    data, widest = str(source.data), reader.features_allowed(reading)
+    data, widest = str(source.data), reading.max_columns
     try:
         runs = {
             name: Pass(name, order_alarm=False, max_trace_memory=1 << 62, max_features=widest)
@@ -212,17 +213,17 @@ def learned_advice(source: Source, reading: dict[str, Any]) -> AdviceTable:
     except ValueError as error:
         raise click.UsageError(f"--experts: {error}") from None
     labels = []
-    with reader.opened((data,), reading) as stream:
+    with inputs.opened((data,), reading) as stream:
         for chunk in stream:
             if chunk.labels is None:
-                raise DataError("no labels to learn from", path=data, remedy="--target names the label's column")
+                raise DataError("no labels to learn from", source=data, remedy="--target names the label's column")
             labels.append(chunk.labels)
             try:
                 for run in runs.values():
                     run.feed(chunk.rows, chunk.labels)
             except DataError as error:
                 raise stream.located(error) from None
-        reader.check_bad(stream, reading["max_bad"], at_the_end=True)
+        inputs.check_bad(stream, reading, at_the_end=True)
     classes = next(iter(runs.values())).classes
     outcomes = (np.concatenate(labels) == classes[-1]).astype(np.float64)
     advice = np.repeat(outcomes[:, None], len(runs), axis=1)

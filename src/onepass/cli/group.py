@@ -9,6 +9,7 @@ import os
 import click
 
 from onepass.cli import terminal
+from onepass.cli.spelling import words
 from onepass.errors import OnepassError
 
 # name → one line of help; the command lives in onepass.cli.<name>
@@ -115,8 +116,8 @@ def run(arguments: list[str]) -> int:
     """The exit code; an error becomes one line, and --debug, wherever it stands, shows the traceback."""
     debug = "--debug" in arguments
     try:
-        words = [word for word in arguments if word != "--debug"]
-        status = program.main(words, prog_name="onepass", standalone_mode=False)
+        asked = [word for word in arguments if word != "--debug"]
+        status = program.main(asked, prog_name="onepass", standalone_mode=False)
     except click.Abort:
         raise KeyboardInterrupt from None
     except click.ClickException as error:
@@ -132,7 +133,7 @@ def run(arguments: list[str]) -> int:
 def _told(error: Exception) -> int:
     """Say in a line what went wrong; the exit code."""
     if isinstance(error, OnepassError):
-        terminal.echo(f"onepass: {error}", err=True)
+        terminal.echo(f"onepass: {words(error)}", err=True)
         return terminal.exit_code(error)
     if isinstance(error, OSError):  # what the system refuses is no fault of ours: a full disk behind stdout
         place = "the output" if error.filename is None else terminal.name(os.fsdecode(error.filename))

@@ -5,12 +5,12 @@ What the program takes is asked before anything is read: later, it would depend 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from onepass.cli import reading as reader
-from onepass.cli import terminal
+from onepass.cli import inputs, terminal
+from onepass.io.formats import FORMATS
 
 if TYPE_CHECKING:
     from onepass.io import Chunk, Stream
@@ -24,7 +24,7 @@ TABLES = 20  # the same of a table: "0," becomes a double more than once
 VECTORS = 8  # of weights at once: in use, to go back to, outgrown, last, model (two halves), folded (two)
 FROZEN = 6  # the same of each kind of candidates: the newest five, and the next
 FEW = 1 << 18  # features that most data can do with
-BOUNDS = {"svmlight": ("--bits", "--max-features"), "npz": ("--max-features",)}  # of a format; others hash: --bits
+BOUNDS = {"bits": "--bits", "max_features": "--max-features"}  # on the number of features, where a format has them
 TRACES = 3  # what folding update rows takes: the rows, the columns, and these on a coarser grid
 
 
@@ -47,32 +47,38 @@ class Need(NamedTuple):
         return f"{megabytes(self.total)} at most ({', '.join(parts)}; {self.features:,} features)"
 
 
-def needed(run: Pass, stream: Stream, chunk: Chunk, reading: dict[str, Any], used: float) -> Need:
+def needed(run: Pass, stream: Stream, chunk: Chunk, reading: inputs.Reading, used: float) -> Need:
     """What a run may need that begins with this chunk, in a process that had used so many MB before it read."""
     from onepass.rows import Dense
 
-    features = reader.most_features(chunk, stream.format, reading)
+    features = inputs.most_features(chunk, stream.format, reading)
     outputs = 1 if len(run.classes) <= 2 else len(run.classes)
     kinds = (run.penalised is not None) + (run.validation_fraction > 0.0)
-    table = stream.format in reader.TABLES
-    growth = TABLES if table else PARSED
+    form = FORMATS[stream.format]
+    growth = TABLES if form.table else PARSED
     whole = stream.total_bytes if stream.compression == "none" else None  # a small file keeps few rows
     return Need(
-        int(used * 2**20) + KERNELS + ARROW * table,
+        int(used * 2**20) + KERNELS + ARROW * form.table,
         growth * (stream.room if whole is None else min(stream.room, whole)),
         8 * (features + 1) * outputs * (VECTORS + FROZEN * kinds),
         TRACES * (run.max_trace_memory if whole is None else min(run.max_trace_memory, growth * whole)),
         features,
-        () if isinstance(chunk.rows, Dense) else BOUNDS.get(stream.format, ("--bits",)),
+        () if isinstance(chunk.rows, Dense) else tuple(BOUNDS[name] for name in BOUNDS if name in form.options),
     )
 
 
 def check(
-    run: Pass, stream: Stream, reading: dict[str, Any], limit: int | None, say: terminal.Say, used: float, chunk: Chunk
+    run: Pass,
+    stream: Stream,
+    reading: inputs.Reading,
+    limit: int | None,
+    messages: terminal.Messages,
+    used: float,
+    chunk: Chunk,
 ) -> None:
     """Say what a run may need; end it if that is more than it is allowed."""
     need = needed(run, stream, chunk, reading, used)
-    say.detail(f"this run may need {need}")
+    messages.detail(f"this run may need {need}")
     if limit is not None and need.total > limit:
         raise click.UsageError(
             f"this run may need {need}, and --max-memory allows {megabytes(limit)}: {_remedy(need, limit)}"

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onepass import __version__
+from onepass.cli import spelling
+from onepass.cli.options import Arguments
+from onepass.cli.terminal import Record
 
 if TYPE_CHECKING:
     from onepass.certificates import Certificate
+    from onepass.cli import inputs
     from onepass.cli.outputs import Output, Outputs
     from onepass.history import History
     from onepass.io import Stream
@@ -33,7 +37,7 @@ def check(outputs: Outputs, path: str | None, force: bool, name: str = "--report
     return outputs.check(name, path, force)
 
 
-def write(record: dict[str, Any], page: Output | None) -> str | None:
+def write(record: Record, page: Output | None) -> str | None:
     """Write the page of this result, if one was asked for; where it is."""
     if page is None:
         return None
@@ -56,7 +60,7 @@ def watched(run: Pass, wanted: bool, before: Sequence[Sequence[Any]] = ()) -> An
     return history
 
 
-def made(**more: Any) -> dict[str, Any]:
+def made(**more: Any) -> Record:
     """How the result came about: the command, what computed it, and more that the caller knows."""
     import platform
     from importlib.metadata import version
@@ -104,7 +108,7 @@ def _default(parameter: click.Parameter, context: click.Context) -> Any:
     return () if parameter.multiple else False if plain_flag else None
 
 
-def identity(*paths: str) -> list[dict[str, Any]]:
+def identity(*paths: str) -> list[Record]:
     """What tells these files from others, as far as they are plain files."""
     from onepass.io.sources import expand, identify
 
@@ -115,18 +119,20 @@ def identity(*paths: str) -> list[dict[str, Any]]:
 def of_pass(
     history: History,
     stream: Stream,
-    reading: dict[str, Any],
-    options: dict[str, Any],
+    reading: inputs.Reading,
+    options: Arguments,
     certificate: Certificate | None = None,
-) -> dict[str, Any]:
+) -> Record:
     """All that a page shows of a pass over files; the weights are those of the model that `certificate` speaks of."""
-    from onepass.cli import reading as reader
+    from onepass.cli import inputs
     from onepass.report import details
 
     run = history.run
     found = details.of_pass(run, history.finish())
     if run.rounds:
-        names = reader.remember(reading, stream)
+        names = inputs.remember(reading, stream)
         weights: Any = run.model(certificate)
         found["weights"] = details.heaviest(weights.weights, run.classes, details.feature_names(names))
-    return found | made(data=identity(*stream.paths), options=options | reader.said(reading), notes=list(stream.notes))
+    return found | made(
+        data=identity(*stream.paths), options=options | reading.arguments(), notes=[*map(spelling.words, stream.notes)]
+    )

@@ -7,27 +7,32 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import click
 import numpy as np
 
-from onepass.cli import reading as reader
-from onepass.cli import resuming, terminal
+from onepass.cli import inputs, signals, terminal
+from onepass.cli.options import Sectioned
 from onepass.cli.outputs import Output, Outputs
+from onepass.cli.spelling import words
 from onepass.errors import DataError
 from onepass.files import replacing
 
 if TYPE_CHECKING:
+    from onepass.io.chunk import Labels
     from onepass.models import LinearModel
+    from onepass.rows import AnyRows, Floats, Ints
 
-Sink = Callable[[list[int], Any], None]  # takes the places of the classes, and scores (None: nobody asked for them)
+Sink = Callable[
+    [list[int], "Floats | None"], None
+]  # takes the places of the classes, and scores (None: nobody asked for them)
 
 
-@click.command("predict", cls=terminal.Sectioned)
+@click.command("predict", cls=Sectioned)
 @click.argument("model", type=click.Path())
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @click.option("-o", "--output", default="-", help="Write here: .csv, .jsonl, .parquet, else plain.  [default: stdout]")
@@ -41,8 +46,8 @@ Sink = Callable[[list[int], Any], None]  # takes the places of the classes, and 
     show_default=True,
     help="Features beyond the model's.",
 )
-@reader.options
-@terminal.talking
+@inputs.options
+@terminal.message_options
 def command(
     model: str,
     paths: tuple[str, ...],
@@ -51,8 +56,8 @@ def command(
     force: bool,
     append: bool,
     wider: str,
-    reading: dict[str, Any],
-    say: terminal.Say,
+    reading: inputs.Reading,
+    messages: terminal.Messages,
 ) -> None:
     """Predict the label of every row of FILE..., in order; memory does not grow with the file.
 
@@ -66,9 +71,7 @@ def command(
       onepass predict model.safetensors new.csv --target class --scores -o scored.csv
       zcat new.gz | onepass predict model.safetensors - --format svmlight | head
     """
-    from onepass.models import LinearModel
-
-    if output == "-" and (say.as_json or say.as_jsonl):
+    if output == "-" and (messages.as_json or messages.as_jsonl):
         raise click.UsageError("--json and --jsonl print on stdout, where the labels go: add --output FILE")
     if output == "-" and sys.stdout is None:
         raise click.UsageError("stdout is closed: --output FILE writes to a file")
@@ -76,19 +79,19 @@ def command(
     remedy = "--force overwrites it, --append writes behind it"
     place = outputs.check("--output", output, force, append=append, remedy=remedy)
     assert place is not None
-    outputs.claim("--on-error", reader.quarantine(reading))
-    found = _load(model, LinearModel.load)
+    outputs.claim("--on-error", reading.quarantine)
+    found = _load(model)
     classes = np.array(found.classes)
-    names = [label if isinstance(label, str) else reader.label_text(label) for label in found.classes]
+    names = [label if isinstance(label, str) else inputs.label_text(label) for label in found.classes]
     kept = found.about.get("reading")
-    own = reader.recall(kept, found.features, reading)
+    own = inputs.recall(kept, found.features, reading)
     rows = labelled = wrong = 0
-    with _interruptible(say), reader.opened(paths, reading, own, labelled=False) as stream:
-        reader.check_bad(stream, reading["max_bad"])  # is it a number? Before anything is written
-        with _sink(place, scores, names, append) as write, terminal.bar(stream.total_bytes, say) as tick:
+    with _interruptible(messages), inputs.opened(paths, reading, own, labelled=False) as stream:
+        inputs.check_bad(stream, reading)  # is it a number? Before anything is written
+        with _sink(place, scores, names, append) as write, terminal.bar(stream.total_bytes, messages) as tick:
             for chunk in stream:
-                reader.check_columns(stream, kept)
-                reader.check_bad(stream, reading["max_bad"])
+                inputs.check_columns(stream, kept)
+                inputs.check_bad(stream, reading)
                 given = _narrowed(chunk.rows, found.features) if wider == "ignore" else chunk.rows
                 try:
                     for where, at, decision in _predicted(found, given, scores):
@@ -98,37 +101,39 @@ def command(
                 except DataError as error:
                     raise stream.located(error) from None
                 tick(stream.consumed, partial("{:,} rows".format, rows), partial(dict, rows=rows))
-            reader.check_bad(stream, reading["max_bad"], at_the_end=True)
+            inputs.check_bad(stream, reading, at_the_end=True)
     if labelled:
-        say.aside(f"{wrong / labelled:.4f} of the {labelled:,} labelled rows were predicted wrong")
+        messages.note(f"{wrong / labelled:.4f} of the {labelled:,} labelled rows were predicted wrong")
     if stream.skipped:
-        say.aside(f"{stream.skipped:,} bad lines have no prediction, the first: {stream.faults[0]}")
+        messages.note(f"{stream.skipped:,} bad lines have no prediction, the first: {words(stream.faults[0])}")
     if output != "-":
         told = {"rows": rows, "labelled": labelled, "wrong": wrong, "skipped": stream.skipped}
         result = {"command": "predict", **told, "output": place.written}
-        say.result(result, lambda: f"wrote {rows:,} predictions to {terminal.name(place.written)}")
+        messages.result(result, lambda: f"wrote {rows:,} predictions to {terminal.name(place.written)}")
     outputs.settle()
 
 
-def _load(path: str, load: Callable[[str], Any]) -> Any:
+def _load(path: str) -> LinearModel:
+    from onepass.models import LinearModel
+
     try:
-        return load(path)
+        return LinearModel.load(path)
     except OSError as error:
         raise click.UsageError(f"{terminal.name(path)}: {error.strerror}") from None
 
 
 @contextmanager
-def _interruptible(say: terminal.Say) -> Iterator[None]:
+def _interruptible(messages: terminal.Messages) -> Iterator[None]:
     """SIGTERM cleans up as Ctrl-C does; the exit code tells which it was."""
-    with resuming.attending(say) as attention:
+    with signals.gate(messages.quiet) as gate:
         try:
             yield
         except KeyboardInterrupt:
-            say.aside("interrupted")
-            raise SystemExit(attention.status) from None
+            messages.note("interrupted")
+            raise SystemExit(gate.status) from None
 
 
-def _predicted(model: LinearModel, rows: Any, scores: bool) -> Iterator[tuple[slice, Any, Any]]:
+def _predicted(model: LinearModel, rows: AnyRows, scores: bool) -> Iterator[tuple[slice, Ints, Floats | None]]:
     """(which rows, the places of their classes, their scores if they are asked for), a block of scores at a time."""
     from onepass.models import places
 
@@ -139,7 +144,7 @@ def _predicted(model: LinearModel, rows: Any, scores: bool) -> Iterator[tuple[sl
         yield where, places(decision, len(model.classes)), decision
 
 
-def _judged(predicted: Any, labels: Any) -> tuple[int, int]:
+def _judged(predicted: Labels, labels: Labels | None) -> tuple[int, int]:
     """(rows that have a label of their own, those of them that were predicted wrong)."""
     if labels is None:
         return 0, 0
@@ -147,7 +152,7 @@ def _judged(predicted: Any, labels: Any) -> tuple[int, int]:
     return int(known.sum()), int((predicted[known] != labels[known]).sum())
 
 
-def _narrowed(rows: Any, features: int) -> Any:
+def _narrowed(rows: AnyRows, features: int) -> AnyRows:
     """The rows without the features that the model does not know."""
     from onepass.rows import Dense, Rows
 
@@ -222,8 +227,8 @@ def _text(file: IO[bytes], kind: str, scores: bool, names: list[str]) -> Sink:
     else:
         cells = names
 
-    def write(at: list[int], decision: Any) -> None:
-        table = decision.reshape(len(at), -1).tolist() if scores else []
+    def write(at: list[int], decision: Floats | None) -> None:
+        table = decision.reshape(len(at), -1).tolist() if decision is not None else []
         if kind == "jsonl" and not scores:
             lines = [json.dumps({"label": names[i]}) for i in at]
         elif kind == "jsonl":
@@ -251,8 +256,8 @@ def _parquet(file: IO[bytes], scores: bool, names: list[str]) -> Iterator[Sink]:
     schema = pyarrow.schema(fields)
     with pyarrow.parquet.ParquetWriter(file, schema) as writer:
 
-        def write(at: list[int], decision: Any) -> None:
-            table = decision.reshape(len(at), -1).T if scores else []
+        def write(at: list[int], decision: Floats | None) -> None:
+            table: Iterable[Floats] = decision.reshape(len(at), -1).T if decision is not None else ()
             parts = [[names[i] for i in at], *table]
             writer.write_table(pyarrow.table(dict(zip(schema.names, parts, strict=True)), schema=schema))
 

@@ -46,7 +46,7 @@ def command(runs: tuple[str, ...], output: str | None, force: bool, as_json: boo
         try:
             data = records.parse(sys.stdin.buffer.read(), "stdin") if path == "-" else records.read(path)
         except OSError as error:
-            raise DataError(f"cannot open: {error.strerror}", path=path) from None
+            raise DataError(f"cannot open: {error.strerror}", source=path) from None
         found.append(data)
     page = records.page_of(records.join_records(found, list(runs)), runs[0])
     if place is None:

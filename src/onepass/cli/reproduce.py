@@ -118,7 +118,7 @@ def _plain(result: Any) -> dict[str, Any]:
 
 
 def show(result: Any) -> None:
-    """The ends of the curves as a table, and what they say."""
+    """The ends of the curves as a table, and what they messages."""
     hinge = result.loss == "hinge"
     name = "Margin-based Perceptron, hinge" if hinge else "Perceptron, 0-1"
     terminal.echo(f"{name} loss after all rounds, mean of {result.design.repeats} splits: {result.corpus}")

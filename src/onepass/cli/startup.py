@@ -12,7 +12,7 @@ import os
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # names of glibc's mallopt
 
 
-def hasten() -> None:
+def tune_startup() -> None:
     """Start without what takes a quarter of the time: looking for garbage among modules, and idle threads that spin."""
     gc.set_threshold(100_000, 20, 20)  # what is imported stays; numbers, arrays and text need no collector
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # read when numpy is imported: let idle threads sleep

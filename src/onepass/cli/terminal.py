@@ -14,9 +14,12 @@ from typing import Any
 
 import click
 
+from onepass.cli.options import Command, option, options_of
+from onepass.cli.spelling import words
 from onepass.errors import DataError, ModelError, OnepassError, printable
 from onepass.text_table import text_table
 
+Record = dict[str, Any]  # what --json prints of a command
 SCHEMA = 1  # version of the objects that --json prints
 
 
@@ -41,9 +44,9 @@ def data(text: str) -> None:
 
 def show(error: click.ClickException) -> None:
     """Wrong usage or another error, on stderr, in click's words."""
-    words = io.StringIO()
-    error.show(words)
-    echo(words.getvalue().removesuffix("\n"), err=True)
+    text = io.StringIO()
+    error.show(text)
+    echo(text.getvalue().removesuffix("\n"), err=True)
 
 
 def escaped(text: str) -> str:
@@ -61,38 +64,41 @@ def table(rows: Sequence[Sequence[str]], align: str) -> str:
     return text_table([[name(cell) for cell in row] for row in rows], align)
 
 
-def options(function: Callable[..., Any]) -> Callable[..., Any]:
+def options(function: Command) -> Command:
     """The options that every command has: --json and -q."""
     function = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")(function)
     return click.option("-q", "--quiet", is_flag=True, help="Say nothing but the result and errors.")(function)
 
 
-@dataclass
-class Say:
+@dataclass(frozen=True)
+class Messages:
     """How a long command talks."""
 
-    as_json: bool = False
-    as_jsonl: bool = False
-    quiet: bool = False
-    log_every: float = 10.0
-    verbose: bool = False
+    as_json: bool = option("--json", is_flag=True, help="Print one JSON object instead of text.")
+    as_jsonl: bool = option("--jsonl", is_flag=True, help="Print progress events and the result as JSON lines.")
+    quiet: bool = option("-q", "--quiet", is_flag=True, help="Say nothing but the result and errors.")
+    log_every: float = option(
+        "--log-every", type=click.FloatRange(0.01), default=10.0, help="Seconds between lines without a terminal."
+    )
+    verbose: bool = option("-v", "--verbose", is_flag=True, help="Say more: where the time goes.")
+    print_config: bool = option("--print-config", is_flag=True, help="Print the options in effect as TOML and stop.")
 
     @property
     def terminal(self) -> bool:
         """Whether a bar may be drawn."""
         return not self.quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
-    def aside(self, text: str) -> None:
+    def note(self, text: str) -> None:
         """Something worth knowing, on stderr, in one line."""
         if not self.quiet:
-            echo(name(text), err=True)
+            echo(name(words(text)), err=True)
 
     def detail(self, text: str) -> None:
         """Something for those who want to know more, on stderr, in one line."""
         if self.verbose:
             echo(name(text), err=True)
 
-    def result(self, result: dict[str, Any], text: Callable[[], str]) -> None:
+    def result(self, result: Record, text: Callable[[], str]) -> None:
         """The result, on stdout."""
         if self.as_json or self.as_jsonl:
             print_json(({"event": "result"} if self.as_jsonl else {}) | result)
@@ -100,92 +106,32 @@ class Say:
             echo(text())
 
 
-def gathering(
-    function: Callable[..., Any],
-    name: str,
-    choices: Sequence[Callable[..., Any]],
-    make: Callable[[dict[str, Any]], Any],
-    section: str,
-) -> Callable[..., Any]:
-    """The command with these options more; it gets what `make` makes of their values as one argument `name`.
-
-    The help of a `Sectioned` command shows them under the heading `section`.
-    """
-
-    @click.pass_context
-    def command(context: click.Context, /, **given: Any) -> Any:
-        own = {key: given.pop(key) for key in keys}
-        return context.invoke(function, **{name: make(own)}, **given)
-
-    wrapped: Any = command
-    wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
-    wrapped.__click_params__ = list(getattr(function, "__click_params__", []))
-    before = len(wrapped.__click_params__)
-    for option in reversed(choices):
-        wrapped = option(wrapped)
-    keys = [parameter.name for parameter in wrapped.__click_params__[before:]]
-    for parameter in wrapped.__click_params__[before:]:
-        parameter.section = section
-    return wrapped  # type: ignore[no-any-return]
+def message_options(function: Command) -> Command:
+    """The options of commands that take long; the command gets them as `messages`."""
+    return options_of(Messages, "Talking", _messages)(function)
 
 
-def grouped(
-    section: str, name: str, make: Callable[..., Any], *choices: Callable[..., Any]
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that adds these options to a command, which gets make(**values) as one argument `name`."""
-    return lambda function: gathering(function, name, choices, lambda given: make(**given), section)
-
-
-class Sectioned(click.Command):
-    """A command whose many options are shown in sections."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None and isinstance(parameter, click.Option):
-                sections.setdefault(getattr(parameter, "section", "Options"), []).append(record)
-        for name, records in sections.items():
-            with formatter.section(name):
-                formatter.write_dl(records)
-
-
-_TALK = (
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text."),
-    click.option("--jsonl", "as_jsonl", is_flag=True, help="Print progress events and the result as JSON lines."),
-    click.option("-q", "--quiet", is_flag=True, help="Say nothing but the result and errors."),
-    click.option(
-        "--log-every", type=click.FloatRange(0.01), default=10.0, help="Seconds between lines without a terminal."
-    ),
-    click.option("-v", "--verbose", is_flag=True, help="Say more: where the time goes."),
-    click.option("--print-config", is_flag=True, help="Print the options in effect as TOML and stop."),
-)
-
-
-def talking(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of commands that take long; the command gets them as `say`."""
-    return gathering(function, "say", _TALK, _say, "Talking")
-
-
-def _say(given: dict[str, Any]) -> Say:
-    if given.pop("print_config"):
+def _messages(**given: Any) -> Messages:
+    """How to talk; or the options in effect, printed, and the end."""
+    messages = Messages(**given)
+    if messages.print_config:
         from onepass.cli import config
 
         echo(config.text(click.get_current_context()))
         raise click.exceptions.Exit(0)
-    return Say(**given)
+    return messages
 
 
-def print_json(result: dict[str, Any]) -> None:
+def print_json(result: Record) -> None:
     """One object with its schema version; keys are the names of the API. ASCII: valid whatever a label holds."""
     data(json.dumps({"schema": SCHEMA, **result}) + "\n")
 
 
-Tick = Callable[[int, Callable[[], str], Callable[[], dict[str, Any]]], None]
+Tick = Callable[[int, Callable[[], str], Callable[[], Record]], None]
 
 
 @contextmanager
-def bar(total: int | None, say: Say) -> Iterator[Tick]:
+def bar(total: int | None, messages: Messages) -> Iterator[Tick]:
     """A bar over bytes on stderr while the block runs; a spinner if their number is unknown; lines without a terminal.
 
     Call the yielded function as often as you like, with the bytes done, a note, and facts for machines: it shows them
@@ -193,18 +139,18 @@ def bar(total: int | None, say: Say) -> Iterator[Tick]:
     """
     start = last = time.perf_counter()
 
-    def line(done: int, note: Callable[[], str], facts: Callable[[], dict[str, Any]]) -> None:
+    def line(done: int, note: Callable[[], str], facts: Callable[[], Record]) -> None:
         nonlocal last
         now = time.perf_counter()
-        if now - last < say.log_every:
+        if now - last < messages.log_every:
             return
         last = now
-        if say.as_jsonl:
+        if messages.as_jsonl:
             print_json({"event": "progress", "seconds": round(now - start, 3), **facts()})
         else:
-            say.aside((f"{done / total:4.0%}  " if total else "") + note())
+            messages.note((f"{done / total:4.0%}  " if total else "") + note())
 
-    if not say.terminal or say.as_jsonl:
+    if not messages.terminal or messages.as_jsonl:
         yield line
         return
     from rich.console import Console
@@ -216,7 +162,7 @@ def bar(total: int | None, say: Say) -> Iterator[Tick]:
     ) as shown:
         task = shown.add_task("", total=total, note="")
 
-        def draw(done: int, note: Callable[[], str], facts: Callable[[], dict[str, Any]]) -> None:
+        def draw(done: int, note: Callable[[], str], facts: Callable[[], Record]) -> None:
             nonlocal last
             if time.perf_counter() - last > 0.1:
                 last = time.perf_counter()
@@ -231,7 +177,7 @@ def progress(description: str, total: int | None, quiet: bool) -> Iterator[Calla
 
     Without a terminal there is no bar; without a total there is a spinner and no invented end.
     """
-    if not Say(quiet=quiet).terminal:
+    if not Messages(quiet=quiet).terminal:
         yield lambda done, note="": None
         return
     from rich.console import Console

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from onepass.cli import learning as learner
-from onepass.cli import memory, pages, resuming, spread, terminal
-from onepass.cli import reading as reader
+from onepass.cli import checkpoints, distributed, inputs, memory, pages, signals, terminal, training
+from onepass.cli.options import Arguments, Sectioned, Size
 from onepass.cli.outputs import Output, Outputs
+from onepass.cli.spelling import words
 
 if TYPE_CHECKING:
     from onepass.certificates import Certificate
 
 
-@click.command("train", cls=terminal.Sectioned)
+@click.command("train", cls=Sectioned)
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @click.option("-o", "--output", type=click.Path(), help="Write the model here (safetensors).")
 @pages.option
 @click.option("--force", is_flag=True, help="Overwrite OUTPUT and the page if they are there.")
 @click.option(
     "--conversion",
-    type=click.Choice(learner.CONVERSIONS),
+    type=click.Choice(training.CONVERSIONS),
     default="cutoff",
     show_default=True,
     help="How the hypotheses become one model.",
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 @click.option("--validation-fraction", type=float, default=0.0, help="Rows kept out, for --conversion validation.")
 @click.option("--stop-at", type=float, help="Stop as soon as the certified risk is at most this.")
 @click.option("--require-risk", type=float, help="Exit with 5 unless the certified risk is at most this.")
-@click.option("--max-memory", type=learner.Size(), help="Refuse a run that may need more.")
+@click.option("--max-memory", type=Size(), help="Refuse a run that may need more.")
 @click.option("--show-code", is_flag=True, help="Print the equivalent Python and stop.")
-@spread.options
-@learner.options
-@reader.options
-@resuming.options
-@terminal.talking
+@distributed.options
+@training.options
+@inputs.options
+@checkpoints.options
+@terminal.message_options
 def command(
     paths: tuple[str, ...],
     output: str | None,
@@ -49,11 +49,11 @@ def command(
     require_risk: float | None,
     max_memory: int | None,
     show_code: bool,
-    spreading: spread.Spreading,
-    learning: dict[str, Any],
-    reading: dict[str, Any],
-    keeping: dict[str, Any],
-    say: terminal.Say,
+    distribution: distributed.Distribution,
+    learning: training.Learning,
+    reading: inputs.Reading,
+    checkpointing: checkpoints.Checkpointing,
+    messages: terminal.Messages,
 ) -> None:
     """Learn from FILE... in one pass, and say how wrong the model can be.
 
@@ -72,132 +72,135 @@ def command(
 
     Exit codes: 0 done, 2 wrong usage, 3 bad data, 5 --require-risk not met, 130 interrupted (143: by SIGTERM).
     """
-    more = {"conversion": conversion, "validation_fraction": validation_fraction, "stop_at": stop_at}
-    more["penalised"] = "average" if conversion == "penalised" else None
-    more["max_features"] = reader.features_allowed(reading)
-    quarantine = reader.quarantine(reading)
+    options = learning.arguments() | {
+        "conversion": conversion,
+        "validation_fraction": validation_fraction,
+        "stop_at": stop_at,
+        "penalised": "average" if conversion == "penalised" else None,
+        "max_features": reading.max_columns,
+    }
+    quarantine = reading.quarantine
     if conversion == "validation" and not validation_fraction:
         raise click.UsageError("--conversion validation keeps rows out of the pass: add --validation-fraction 0.1")
-    if spreading.asked:
+    if distribution.asked:
         if max_memory is not None:
             raise click.UsageError("--max-memory is for one process; workers have --memory-limit, an option of Dask's")
-        alone = {"--report": report, "--checkpoint": keeping["checkpoint"], "--on-error quarantine": quarantine}
+        alone = {"--report": report, "--checkpoint": checkpointing.checkpoint, "--on-error quarantine": quarantine}
         for name, given in alone.items():
             if given:
                 raise click.UsageError(f"{name} is for one process: leave it out, or leave out --dask and --workers")
-        spread.check(spreading, reading, output)
+        distributed.check(distribution, reading, output)
         if show_code:
-            terminal.echo(spread.code(spreading, paths, output, learning | more, spread.asked(reading)))
+            terminal.echo(distributed.code(distribution, paths, output, options, reading))
             return
-        outputs = Outputs(paths, spreading.tls.values())
+        outputs = Outputs(paths, distribution.tls.values())
         place = outputs.check("--output", output, force)
-        risk = spread.train(spreading, paths, place, learning | more, reading, say)
+        risk = distributed.train(distribution, paths, place, options, reading, messages)
         outputs.settle()
-        _require(require_risk, risk, say)
+        _require(require_risk, risk, messages)
         return
     if show_code:
-        bad_lines = {} if reading["on_error"] == "stop" else {"on_error": "skip"}
-        terminal.echo(code(paths, output, learning | more, reader.said(reading) | bad_lines))
+        terminal.echo(code(paths, output, options, reading))
         return
     if output == "-":
         raise click.UsageError("--output - is not supported: a model is a file")
     outputs = Outputs(paths)
     outputs.claim("--output", output)
-    resuming.claim(outputs, keeping["checkpoint"])
+    checkpoints.claim(outputs, checkpointing.checkpoint)
     outputs.claim("--on-error", quarantine)
     page = pages.check(outputs, report, force)
-    kept = resuming.begin(keeping, paths, outputs, force, say)
-    place = outputs.check("--output", output, force or kept.wrote(output))
-    run = learner.make(learning, **more)
-    kept.restore(run, reading)
-    if kept.finished:
-        result, text = kept.result(paths, output)
+    checkpointer = checkpoints.begin(checkpointing, paths, outputs, force, messages)
+    place = outputs.check("--output", output, force or checkpointer.wrote(output))
+    run = training.make(options)
+    checkpointer.restore(run, reading)
+    if checkpointer.finished:
+        result, text = checkpointer.result(paths, output)
         pages.write(result, page)
-        say.result(result, lambda: text)
+        messages.result(result, lambda: text)
         outputs.settle()
-        _require(require_risk, result["risk"], say)
+        _require(require_risk, result["risk"], messages)
         return
-    shown = bool(report) or say.as_json or say.as_jsonl
-    run = pages.watched(run, shown, kept.history)
-    with reader.opened(paths, reading, resumed=kept) as stream:
-        say.aside(
+    shown = bool(report) or messages.as_json or messages.as_jsonl
+    run = pages.watched(run, shown, checkpointer.history)
+    with inputs.opened(paths, reading, resumed=checkpointer) as stream:
+        messages.note(
             f"reading {terminal.name(', '.join(stream.paths[:3]))} as {stream.format}, compression {stream.compression}"
         )
-        kept.look_at(stream)
+        checkpointer.look_at(stream)
 
-        look = partial(memory.check, run, stream, reading, max_memory, say, learner.peak_memory())
-        feeding = learner.feed(run, stream, reading["max_bad"], say, kept, look)
+        look = partial(memory.check, run, stream, reading, max_memory, messages, training.peak_memory())
+        trained = training.feed(run, stream, reading, messages, checkpointer, look)
         notes = stream.notes
     for note in [*notes, *_no_better_than_a_guess(run)]:
-        say.aside(note)
-    with resuming.attending(say) as attention:
+        messages.note(note)
+    with signals.gate(messages.quiet) as gate:
         try:
-            with attention.waiting():  # all rows are learned: what they have given is not to be lost
-                certificate = _conclude(run, feeding, kept, place, page, shown, learning | more, reading, say)
+            with gate.waiting():  # all rows are learned: what they have given is not to be lost
+                certificate = _conclude(run, trained, checkpointer, place, page, shown, options, reading, messages)
         except KeyboardInterrupt:
-            raise SystemExit(attention.status) from None
-    if feeding.interrupted:
-        raise SystemExit(feeding.status)
+            raise SystemExit(gate.status) from None
+    if trained.interrupted:
+        raise SystemExit(trained.status)
     outputs.settle()
-    _require(require_risk, None if certificate.withheld else certificate.risk, say)
+    _require(require_risk, None if certificate.withheld else certificate.risk, messages)
 
 
 def _conclude(
     run: Any,
-    feeding: learner.Feeding,
-    kept: resuming.Keeper,
+    trained: training.Training,
+    checkpointer: checkpoints.Checkpointer,
     output: Output | None,
     page: Output | None,
     shown: bool,
-    options: dict[str, Any],
-    reading: dict[str, Any],
-    say: terminal.Say,
+    options: Arguments,
+    reading: inputs.Reading,
+    messages: terminal.Messages,
 ) -> Certificate:
     """Write model, page and checkpoint, and say what came out."""
-    stream, certificate = feeding.stream, run.certificate()
-    if feeding.interrupted:
-        say.aside(f"interrupted after {run.rows:,} rows; neither model nor page was written")
-        if kept.how_to_go_on():
-            say.aside(f"to go on: {kept.how_to_go_on()}")
+    stream, certificate = trained.stream, run.certificate()
+    if trained.interrupted:
+        messages.note(f"interrupted after {run.rows:,} rows; neither model nor page was written")
+        if checkpointer.how_to_go_on():
+            messages.note(f"to go on: {checkpointer.how_to_go_on()}")
     elif output is not None:
         model = run.model()
-        model.about["reading"] = reader.remember(reading, stream)
-        model.about["data"] = [reader.identity(known) for known in stream.identity if known is not None]
+        model.about["reading"] = inputs.remember(reading, stream)
+        model.about["data"] = inputs.identities(stream.identity)
         try:
             with output.writing():
                 model.save(output.path, overwrite=output.overwrite)
         except click.ClickException:
-            kept.save(run)
+            checkpointer.save(run)
             raise
     result = {
         "command": "train",
-        **feeding.facts(),
+        **trained.facts(),
         "features": run.width,
         "classes": list(run.classes),
         "learner": repr(run.learner),
         "stopped": run.stopped,
         "skipped": stream.skipped,
-        "skipped_lines": [str(fault) for fault in stream.faults],
+        "skipped_lines": [words(fault) for fault in stream.faults],
         "certificate": certificate.as_dict(),
-        "output": None if feeding.interrupted or output is None else output.written,
+        "output": None if trained.interrupted or output is None else output.written,
         "report": None,
     }
-    seconds = feeding.seconds
+    seconds = trained.seconds
     if shown:
         result["details"] = pages.of_pass(run, stream, reading, options)
-        result["report"] = None if feeding.interrupted else pages.write(result, page)
-    if feeding.interrupted:
-        result["resume"] = kept.how_to_go_on()
+        result["report"] = None if trained.interrupted else pages.write(result, page)
+    if trained.interrupted:
+        result["resume"] = checkpointer.how_to_go_on()
     else:
-        kept.finish(run, result, _summary(result, certificate))
-    say.result(result, lambda: _summary(result, certificate))
-    rate = (stream.consumed - feeding.begun) / 1e6 / seconds
-    say.aside(
-        f"{seconds:.2f} s, {rate:.0f} MB/s, {run.rows / seconds:,.0f} rows/s, {learner.peak_memory():.0f} MB at most"
+        checkpointer.finish(run, result, _summary(result, certificate))
+    messages.result(result, lambda: _summary(result, certificate))
+    rate = (stream.consumed - trained.begun) / 1e6 / seconds
+    messages.note(
+        f"{seconds:.2f} s, {rate:.0f} MB/s, {run.rows / seconds:,.0f} rows/s, {training.peak_memory():.0f} MB at most"
     )
-    say.detail(
-        f"learning {feeding.learning:.2f} s, checkpoints {kept.spent:.2f} s, reading, certificate and "
-        f"model {seconds - feeding.learning - kept.spent:.2f} s"
+    messages.detail(
+        f"learning {trained.learning:.2f} s, checkpoints {checkpointer.spent:.2f} s, reading, certificate and "
+        f"model {seconds - trained.learning - checkpointer.spent:.2f} s"
     )
     return cast("Certificate", certificate)
 
@@ -214,14 +217,14 @@ def _no_better_than_a_guess(run: Any) -> list[str]:
     ]
 
 
-def _require(require_risk: float | None, risk: float | None, say: terminal.Say) -> None:
+def _require(require_risk: float | None, risk: float | None, messages: terminal.Messages) -> None:
     if require_risk is not None and (risk is None or not risk <= require_risk):
-        say.aside(f"--require-risk {require_risk} is not met")
+        messages.note(f"--require-risk {require_risk} is not met")
         raise SystemExit(5)
 
 
-def _summary(result: dict[str, Any], certificate: Any) -> str:
-    classes = ", ".join(reader.label_text(label) for label in result["classes"])
+def _summary(result: terminal.Record, certificate: Certificate) -> str:
+    classes = ", ".join(inputs.label_text(label) for label in result["classes"])
     lines = [
         f"{result['rows']:,} rows, {result['features']:,} features, labels {classes}",
         f"{result['learner']}: {result['mistakes']:,} mistakes in {result['rounds']:,} rounds",
@@ -235,7 +238,7 @@ def _summary(result: dict[str, Any], certificate: Any) -> str:
     return "\n".join(lines)
 
 
-def code(paths: tuple[str, ...], output: str | None, options: dict[str, Any], reading: dict[str, Any]) -> str:
+def code(paths: tuple[str, ...], output: str | None, options: Arguments, reading: inputs.Reading) -> str:
     """The Python that does the same."""
     import inspect
 
@@ -244,7 +247,7 @@ def code(paths: tuple[str, ...], output: str | None, options: dict[str, Any], re
     defaults = {name: p.default for name, p in inspect.signature(Pass).parameters.items()}
     learner_name = options.pop("learner")
     given = "".join(f", {name}={value!r}" for name, value in options.items() if value != defaults[name])
-    read = "".join(f", {name}={value!r}" for name, value in reading.items())
+    read = "".join(f", {name}={value!r}" for name, value in reading.in_python().items())
     files = repr(list(paths) if len(paths) > 1 else paths[0])
     lines = [
         "from onepass import Pass",

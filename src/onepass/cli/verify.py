@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import Any, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 import click
 import numpy as np
 
-from onepass.cli import learning as learner
-from onepass.cli import reading as reader
-from onepass.cli import terminal
+from onepass.cli import inputs, terminal, training
+from onepass.cli.options import Sectioned
+
+if TYPE_CHECKING:
+    from onepass.passes import Pass
 
 
-@click.command("verify", cls=terminal.Sectioned)
+@click.command("verify", cls=Sectioned)
 @click.argument("model", type=click.Path())
 @click.argument("paths", nargs=-1, metavar="[FILE]...", type=click.Path())
-@reader.options
-@terminal.talking
-def command(model: str, paths: tuple[str, ...], reading: dict[str, Any], say: terminal.Say) -> None:
+@inputs.options
+@terminal.message_options
+def command(model: str, paths: tuple[str, ...], reading: inputs.Reading, messages: terminal.Messages) -> None:
     """Check the hash of a model file; with FILE..., learn from them once more and compare bit for bit.
 
     The second pass takes learner, options and reading from the model file, so that weights and certificate must come
@@ -40,24 +43,24 @@ def command(model: str, paths: tuple[str, ...], reading: dict[str, Any], say: te
         said, weights = read(model)
     except OSError as error:
         raise click.UsageError(f"{terminal.name(model)}: {error.strerror}") from None
-    result: dict[str, Any] = {"command": "verify", "sha256": said["sha256"], "file": "intact"}
+    result: terminal.Record = {"command": "verify", "sha256": said["sha256"], "file": "intact"}
     if not paths:
-        say.result(result, lambda: f"{terminal.name(model)}: intact, SHA-256 {said['sha256']}")
+        messages.result(result, lambda: f"{terminal.name(model)}: intact, SHA-256 {said['sha256']}")
         return
     about = said["about"]
     run = _repeated(said)
     kept = about.get("reading")
-    if isinstance(kept, dict) and kept.get("on_error") == "skip" and reading["on_error"] == "stop":
-        reading = reading | {"on_error": "skip"}
-    with reader.opened(paths, reading, reader.recall(kept, len(weights) - 1, reading)) as stream:
-        learner.feed(run, stream, reading["max_bad"], say)
-        data = [reader.identity(known) for known in stream.identity if known is not None]
+    if isinstance(kept, dict) and kept.get("on_error") == "skip" and reading.on_error == "stop":
+        reading = replace(reading, on_error="skip")
+    with inputs.opened(paths, reading, inputs.recall(kept, len(weights) - 1, reading)) as stream:
+        training.feed(run, stream, reading, messages)
+        data = inputs.identities(stream.identity)
     same_data = json.loads(json.dumps(data)) == about.get("data")
     same_weights = np.array_equal(cast(LinearModel, run.model()).weights, weights)
     same_certificate = json.loads(json.dumps(run.certificate().as_dict())) == about.get("certificate")
     result |= {"same_data": same_data, "same_weights": same_weights, "same_certificate": same_certificate}
     words = {True: "the same", False: "NOT the same"}
-    say.result(
+    messages.result(
         result,
         lambda: (
             f"{terminal.name(model)}: intact, SHA-256 {said['sha256']}\n"
@@ -73,7 +76,7 @@ def command(model: str, paths: tuple[str, ...], reading: dict[str, Any], say: te
         )
 
 
-def _repeated(said: dict[str, Any]) -> Any:
+def _repeated(said: terminal.Record) -> Pass:
     """A pass with the learner and the options that the file names."""
     from onepass.errors import ModelError
     from onepass.learners import NAMES
@@ -86,6 +89,6 @@ def _repeated(said: dict[str, Any]) -> Any:
     chosen = {name: certificate.get(name) for name in ("conversion", "delta", "bound", "loss")}
     classes = said["classes"] if len(said["classes"]) > 1 else None
     try:
-        return learner.make({"learner": names[0], "classes": classes, **options, **chosen})
+        return training.make({"learner": names[0], "classes": classes, **options, **chosen})
     except click.UsageError as error:  # nobody said these options on the command line
         raise ModelError(f"its field 'about.options' or 'about.certificate' is wrong: {error.message}") from None

@@ -1,4 +1,4 @@
-"""`onepass warmup`: compile the kernels now, so that nothing waits later (in a container image, say).
+"""`onepass warmup`: compile the kernels now, so that nothing waits later (in a container image, messages).
 
 What is compiled is what the commands need, since it is the commands that run: each on a few rows of its own.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 
 from onepass.cli import terminal
-from onepass.cli.learning import LEARNERS
+from onepass.cli.training import LEARNERS
 
 FILES = {
     "two.svm": "1 1:0.5 3:2\n-1 2:1\n1 1:1 2:0.25\n-1 3:1\n" * 30,

@@ -112,7 +112,7 @@ def _of_file(path: str) -> Corpus:
     with open_stream(path) as stream:
         for chunk in stream:
             if chunk.labels is None:
-                raise DataError("rows without labels", path=path)
+                raise DataError("rows without labels", source=path)
             rows = chunk.rows
             if isinstance(rows, Dense):
                 parts.append(scipy.sparse.csr_array(rows.values))
@@ -129,7 +129,7 @@ def _of_file(path: str) -> Corpus:
     values, counts = np.unique(names, return_counts=True)
     chosen = sorted(values[np.argsort(-counts, kind="stable")[:MOST]].tolist(), key=_as_number)
     if len(values) < 2:
-        raise DataError("one label only; two are needed to tell apart", path=path)
+        raise DataError("one label only; two are needed to tell apart", source=path)
     said = (f"the {MOST} most frequent of {len(values)} labels were taken",) if len(values) > MOST else ()
     X = scipy.sparse.csr_array(scipy.sparse.vstack(parts))
     return Corpus(f"{os.path.basename(path)}, {len(names):,} rows", X, names, tuple(chosen), said)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from onepass._jit import jit
-from onepass.errors import DataError, printable
+from onepass.errors import Argument, DataError, Phrase, printable
 from onepass.io.blocks import Work
 from onepass.io.chunk import Labels
 from onepass.io.lines import KEEP_SUM, BadLine, LineError, Parsed, tidy
@@ -52,20 +52,20 @@ class Npy:
     def works(self, source: Source, skip: bool) -> Iterator[Work]:
         """Slices of a memory map."""
         if not source.direct:
-            raise DataError(".npy must be a plain file", path=source.path, remedy="decompress it first")
+            raise DataError(".npy must be a plain file", source=source.path, remedy="decompress it first")
         with _numpy_errors("cannot be read as .npy", source.path):
             array = np.load(source.path, mmap_mode="r", allow_pickle=False)
         check_matrix(array.shape, array.dtype, source.path)
         if array.offset + array.nbytes != source.raw.size:
-            raise DataError("the file is longer than its header says", path=source.path)
+            raise DataError("the file is longer than its header says", source=source.path)
         if self.target is None and self.labelled:
             message = "it is not said which column is the label"
-            raise DataError(message, path=source.path, remedy="--target 0, or -1 for the last")
+            raise DataError(message, source=source.path, remedy=Phrase("{}, or -1 for the last", Argument("target", 0)))
         place = None if self.target is None else int(self.target)
         if not self.labelled and array.shape[1] == self.features:
             place = None
         if place is not None and not -array.shape[1] <= place < array.shape[1]:
-            raise DataError(f"target: there is no column {place} among {array.shape[1]}", path=source.path)
+            raise DataError(f"there is no column {place} among {array.shape[1]}", source=source.path, argument="target")
         source.must_hold(len(array))
         rows = max(1, CELLS // array.shape[1])
         for start in range(source.begin, len(array), rows):
@@ -105,7 +105,7 @@ class Npz:
     def works(self, source: Source, skip: bool) -> Iterator[Work]:
         """Some rows of every member, then the next ones."""
         if not source.direct:
-            raise DataError(".npz must be a plain file", path=source.path, remedy="save it first")
+            raise DataError(".npz must be a plain file", source=source.path, remedy="save it first")
         with _numpy_errors("damaged or cut short", source.path):
             archive = zipfile.ZipFile(source.path)
         with archive:
@@ -119,7 +119,7 @@ class Npz:
         names = {name.removesuffix(".npy") for name in archive.namelist()}
         if self.labelled and "y" not in names:
             raise DataError(
-                f"no member y; there are {', '.join(sorted(names))}", path=source.path, remedy="save y=labels too"
+                f"no member y; there are {', '.join(sorted(names))}", source=source.path, remedy="save y=labels too"
             )
         labels = Member(archive, "y", source.path, "biufUS") if "y" in names else None
         if "X" in names:
@@ -132,23 +132,25 @@ class Npz:
             size, width = (int(length) for length in Member(archive, "shape", source.path, "iu").take(2))
             stored = parts[1].shape
             if parts[0].shape != (size + 1,) or len(stored) != 1 or stored != parts[2].shape or width < 0:
-                raise DataError("not a CSR matrix: the lengths of its parts do not fit", path=source.path)
+                raise DataError("not a CSR matrix: the lengths of its parts do not fit", source=source.path)
         else:
             raise DataError(
                 f"neither X nor a CSR matrix; there are {', '.join(sorted(names))}",
-                path=source.path,
+                source=source.path,
                 remedy="save X=, y=",
             )
         if width > self.max_features:
             raise DataError(
-                f"{width} features; the limit is {self.max_features}", path=source.path, remedy="--max-features"
+                f"{width} features; the limit is {self.max_features}",
+                source=source.path,
+                remedy=Argument("max_features"),
             )
         if labels is not None and labels.shape != (size,):
-            raise DataError(f"X has {size} rows and y the shape {labels.shape}", path=source.path)
+            raise DataError(f"X has {size} rows and y the shape {labels.shape}", source=source.path)
         dense = "X" in names
         begin = 0 if dense else int(parts[0].take(1)[0])
         if begin:
-            raise DataError("not a CSR matrix: indptr does not start at 0", path=source.path)
+            raise DataError("not a CSR matrix: indptr does not start at 0", source=source.path)
         rows = max(1, CELLS // max(1, width)) if dense else 4096
         source.must_hold(size)
         for start, count in _steps(size, rows, source.begin):
@@ -160,7 +162,7 @@ class Npz:
             else:
                 ends = np.concatenate([[begin], parts[0].take(count)]).astype(np.int64)
                 if (np.diff(ends) < 0).any() or ends[-1] > parts[1].shape[0]:
-                    raise DataError("not a CSR matrix: indptr decreases or runs past the end", path=source.path)
+                    raise DataError("not a CSR matrix: indptr decreases or runs past the end", source=source.path)
                 held = int(ends[-1]) - begin
                 work = Work(
                     consumed,
@@ -189,7 +191,7 @@ def _numpy_errors(what: str, path: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise DataError(f"{what} ({printable(str(error))})", path=path) from error
+        raise DataError(f"{what} ({printable(str(error))})", source=path) from error
 
 
 class Member:
@@ -204,13 +206,13 @@ class Member:
             read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
             self.shape, fortran, self.dtype = read_header(self._file)
         if self.dtype.hasobject:
-            raise DataError(f"member {name} holds Python objects, which could run code", path=path)
+            raise DataError(f"member {name} holds Python objects, which could run code", source=path)
         if kinds is not None and self.dtype.kind not in kinds:
-            raise DataError(f"member {name} holds {self.dtype}, which it should not", path=path)
+            raise DataError(f"member {name} holds {self.dtype}, which it should not", source=path)
         if self._file.tell() + math.prod(self.shape) * self.dtype.itemsize != info.file_size:
-            raise DataError(f"member {name} is not as long as its header says", path=path)
+            raise DataError(f"member {name} is not as long as its header says", source=path)
         if fortran and len(self.shape) > 1:
-            raise DataError(f"member {name} is stored by columns", path=path, remedy="save np.ascontiguousarray(X)")
+            raise DataError(f"member {name} is stored by columns", source=path, remedy="save np.ascontiguousarray(X)")
 
     def take(self, count: int) -> Any:
         """The next numbers, as they are stored."""
@@ -218,22 +220,22 @@ class Member:
             data = self._file.read(count * self.dtype.itemsize)
             if len(data) == count * self.dtype.itemsize:
                 return np.frombuffer(data, self.dtype)
-        raise DataError(f"member {self._name} ends early", path=self._path)
+        raise DataError(f"member {self._name} ends early", source=self._path)
 
     def finish(self) -> None:
         """Read past the end, which is where the checksum is verified."""
         with _numpy_errors(f"member {self._name} is damaged", self._path):
             more = self._file.read(1)
         if more:
-            raise DataError(f"member {self._name} is longer than its header says", path=self._path)
+            raise DataError(f"member {self._name} is longer than its header says", source=self._path)
 
 
 def check_matrix(shape: tuple[int, ...], dtype: Any, path: str) -> None:
     """Refuse what is not a table of real numbers with at least a row and a column."""
     if len(shape) != 2 or dtype.kind not in "biuf":
-        raise DataError(f"expected a two-dimensional array of numbers, found shape {shape} of {dtype}", path=path)
+        raise DataError(f"expected a two-dimensional array of numbers, found shape {shape} of {dtype}", source=path)
     if 0 in shape:
-        raise DataError("no examples", path=path)
+        raise DataError("no examples", source=path)
 
 
 def unfinite(values: Any) -> list[BadLine]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepass._jit import jit
-from onepass.errors import DataError
+from onepass.errors import Argument, DataError
 from onepass.io.chunk import Bytes
 from onepass.io.lines import LineFormat, Parsed, closed, parse_lines
 from onepass.io.sources import BOM, Source
@@ -23,7 +23,7 @@ from onepass.rows import Ints
 WINDOW = 1 << 14  # how far to look at once for the end of a line
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """Whole lines: text[:size] ends in a newline and stood at bytes start … stop of the file; PAD bytes follow it."""
 
     text: Bytes
@@ -36,7 +36,7 @@ class Load(NamedTuple):
     """A block still to be fetched, by whoever parses it; `consumed` bytes of the file are then read."""
 
     consumed: int
-    block: Callable[[], Block]
+    block: Callable[[], TextBlock]
 
 
 class Work(NamedTuple):
@@ -60,7 +60,7 @@ def _parse(form: LineFormat, load: Load, skip: bool) -> Parsed:
 def blocks(source: Source) -> Iterator[Load]:
     """The source's lines in order; of a span, those that start in it."""
     if source.limits.span is not None and not source.direct:
-        raise DataError("only a plain file can be read from the middle", path=source.path)
+        raise DataError("only a plain file can be read from the middle", source=source.path)
     return _ranges(source) if source.direct else _cut(source, _last_newline)
 
 
@@ -83,7 +83,7 @@ def _ranges(source: Source) -> Iterator[Load]:
             yield Load(stop, partial(_lines_between, source, first, max(start, begun), stop))
 
 
-def _lines_between(source: Source, first: int, start: int, stop: int) -> Block:
+def _lines_between(source: Source, first: int, start: int, stop: int) -> TextBlock:
     """The lines that start at start … stop − 1."""
     size = source.raw.size or 0
     early = start - (start > first)  # one byte more, to see whether a line starts right here
@@ -92,16 +92,16 @@ def _lines_between(source: Source, first: int, start: int, stop: int) -> Block:
         body = np.empty(min(stop + room, size) - early + 1 + PAD, np.uint8)
         text = body[: -1 - PAD]
         if source.raw.read_at(early, text) < text.size:
-            raise DataError("the file became shorter while it was being read", path=source.path)
+            raise DataError("the file became shorter while it was being read", source=source.path)
         begin = 0 if early == start else _find_newline(text, 0, stop - early - 1) + 1
         if begin == 0 and early < start:
-            return Block(text, 0, stop, stop)  # no line starts here
+            return TextBlock(text, 0, stop, stop)  # no line starts here
         last = _find_newline(text, stop - early - 1, text.size)
         if last >= 0:
-            return Block(body[begin:], last + 1 - begin, early + begin, early + last + 1)
+            return TextBlock(body[begin:], last + 1 - begin, early + begin, early + last + 1)
         if early + text.size >= size:
             body[text.size] = 10  # the last line has no newline of its own
-            return Block(body[begin:], text.size + 1 - begin, early + begin, size)
+            return TextBlock(body[begin:], text.size + 1 - begin, early + begin, size)
         room *= 8
         check_line(stop + room - early - begin, source)
 
@@ -119,8 +119,8 @@ def check_line(length: int, source: Source) -> None:
     if length > source.limits.max_line + source.limits.block_size:
         raise DataError(
             f"a line longer than {source.limits.max_line} bytes; this may not be text with one example a line",
-            path=source.path,
-            remedy="--max-line",
+            source=source.path,
+            remedy=Argument("max_line"),
         )
 
 
@@ -167,7 +167,7 @@ def _parted(held: list[memoryview], whole: int, end: int) -> tuple[list[memoryvi
 
 def _loaded(source: Source, parts: list[memoryview], start: int) -> Load:
     stop = start + sum(map(len, parts))
-    return Load(source.raw.consumed, lambda: Block(*closed(*parts), start, stop))
+    return Load(source.raw.consumed, lambda: TextBlock(*closed(*parts), start, stop))
 
 
 def _last_newline(text: bytes) -> int:
@@ -197,7 +197,7 @@ class Quotes:
         if self._state == QUOTED:
             raise DataError(
                 "a quote is opened here and never closed",
-                path=self._path,
+                source=self._path,
                 line=int(self._opened),
                 remedy="double it: a quote in a field is two",
             )

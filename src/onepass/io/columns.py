@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import jit
-from onepass.errors import DataError, printable
+from onepass.errors import Argument, DataError, Phrase, printable
 from onepass.io.chunk import Labels
 from onepass.io.hashing import murmur3_of
 from onepass.io.lines import KEEP_SUM, LineError, tidy
@@ -35,7 +35,7 @@ class Name(str):
     __slots__ = ()
 
 
-class Plan(NamedTuple):
+class ColumnPlan(NamedTuple):
     """What each column is, by place."""
 
     names: tuple[str, ...]
@@ -58,7 +58,7 @@ class Plan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Choices:
+class TableOptions:
     """What a user says about a table's columns.
 
     target: the label's column, by name or place (−1 is the last). categorical, ignore: columns to hash, to leave out.
@@ -74,7 +74,7 @@ class Choices:
     text_column: str | int | None = None
     bits: int = 18
     labelled: bool | None = True
-    _plans: list[Plan] = field(default_factory=list, init=False, repr=False)  # the first file's, for the others
+    _plans: list[ColumnPlan] = field(default_factory=list, init=False, repr=False)  # the first file's, for the others
 
     def __post_init__(self) -> None:
         one_of("missing", self.missing, ("error", "zero", "indicator"))
@@ -104,19 +104,20 @@ class Choices:
         }
         return {option: value for option, value in settled.items() if value is not None}
 
-    def settle(self, plan: Plan, path: str) -> Plan:
+    def settle(self, plan: ColumnPlan, path: str) -> ColumnPlan:
         """The plan for this file: the first file's, if the columns are the same. Raises DataError if not."""
         if not self._plans:
             self._plans.append(plan)
         first = self._plans[0]
         if (plan.names, plan.kinds) != (first.names, first.kinds):
-            raise DataError(f"other columns than in the first file: {plan} here, {first} there", path=path)
+            raise DataError(f"other columns than in the first file: {plan} here, {first} there", source=path)
         return first
 
     def remarks(self, flags: int) -> list[str]:
         """What to tell the user after the last row."""
         hashed = self.categorical or self.text_column is not None
-        return [f"words and categories are hashed into 2^{self.bits} places (--bits)"] if hashed else []
+        note = Phrase("words and categories are hashed into 2^{} places ({})", self.bits, Argument("bits"))
+        return [note] if hashed else []
 
 
 class CellError(Exception):
@@ -127,40 +128,47 @@ class CellError(Exception):
         self.row, self.fault = row, fault
 
 
-def make_plan(choices: Choices, names: list[str], kinds: list[str], path: str) -> Plan:
+def make_plan(options: TableOptions, names: list[str], kinds: list[str], path: str) -> ColumnPlan:
     """Decide what each column is. Raises DataError that lists the columns where a choice does not fit them."""
     _refuse_bad_names(names, path)
-    ignored = [_place("ignore", name, names, path) for name in choices.ignore]
-    target = target_place(choices, names, path)
-    categories = [_place("categorical", name, names, path) for name in choices.categorical]
-    text = None if choices.text_column is None else _place("text_column", choices.text_column, names, path)
-    roles = {"--categorical": categories, "--ignore": ignored}
-    roles |= {"--target": [] if target is None else [target], "--text-column": [] if text is None else [text]}
+    ignored = [_place("ignore", name, names, path) for name in options.ignore]
+    target = target_place(options, names, path)
+    categories = [_place("categorical", name, names, path) for name in options.categorical]
+    text = None if options.text_column is None else _place("text_column", options.text_column, names, path)
+    roles = {"categorical": categories, "ignore": ignored}
+    roles |= {"target": [] if target is None else [target], "text_column": [] if text is None else [text]}
     for one, other in itertools.combinations(roles, 2):
         for place in {*roles[one]} & {*roles[other]}:
             shown = printable(names[place])
-            raise DataError(f"column {shown!r} cannot be both {one} and {other}", path=path, remedy="choose one")
-    label = None if target is None or (kinds[target] == EMPTY and not choices.labelled) else target
+            message = Phrase("column {!r} cannot be both {} and {}", shown, Argument(one), Argument(other))
+            raise DataError(message, source=path, remedy="choose one")
+    label = None if target is None or (kinds[target] == EMPTY and not options.labelled) else target
     if text is not None:
         if kinds[text] != TEXT:
-            raise DataError(f"text_column {names[text]!r} holds {kinds[text]}, not text", path=path)
-        return Plan(tuple(names), tuple(kinds), label, (), (), text)
+            message = Phrase("{} {!r} holds {}, not text", Argument("text_column"), names[text], kinds[text])
+            raise DataError(message, source=path)
+        return ColumnPlan(tuple(names), tuple(kinds), label, (), (), text)
     numbers = [place for place in range(len(names)) if place != target and place not in {*ignored, *categories}]
     for place in numbers:
         if kinds[place] != NUMBER:
             shown = printable(names[place])
-            remedy = f"--categorical {shown} or --ignore {shown}" if kinds[place] == TEXT else f"--ignore {shown}"
-            raise DataError(f"column {shown!r} holds {kinds[place]}, not numbers", path=path, remedy=remedy)
+            remedy = hash_or_ignore(shown) if kinds[place] == TEXT else Argument("ignore", [shown])
+            raise DataError(f"column {shown!r} holds {kinds[place]}, not numbers", source=path, remedy=remedy)
     for place in [*categories, *([] if label is None else [label])]:
         if kinds[place] not in (NUMBER, TEXT):
-            raise DataError(f"column {names[place]!r} holds {kinds[place]}, which cannot be read", path=path)
-    return Plan(tuple(names), tuple(kinds), label, tuple(numbers), tuple(categories), None)
+            raise DataError(f"column {names[place]!r} holds {kinds[place]}, which cannot be read", source=path)
+    return ColumnPlan(tuple(names), tuple(kinds), label, tuple(numbers), tuple(categories), None)
 
 
-def text_places(choices: Choices, names: list[str], path: str) -> list[int]:
+def hash_or_ignore(name: str) -> Phrase:
+    """What to do with a column that does not hold numbers."""
+    return Phrase("{} or {}", Argument("categorical", [name]), Argument("ignore", [name]))
+
+
+def text_places(options: TableOptions, names: list[str], path: str) -> list[int]:
     """The columns whose values are words by the user's choice, even if they look like numbers."""
-    return [_place("categorical", name, names, path) for name in choices.categorical] + (
-        [] if choices.text_column is None else [_place("text_column", choices.text_column, names, path)]
+    return [_place("categorical", name, names, path) for name in options.categorical] + (
+        [] if options.text_column is None else [_place("text_column", options.text_column, names, path)]
     )
 
 
@@ -168,25 +176,32 @@ def _refuse_bad_names(names: list[str], path: str) -> None:
     met = set[str]()
     for place, name in enumerate(names):
         if not name.strip():
-            raise DataError(f"column {place} has no name", path=path, remedy="name it, or --no-header")
+            raise DataError(
+                f"column {place} has no name", source=path, remedy=Phrase("name it, or {}", Argument("header", False))
+            )
         if name in met:
-            raise DataError(f"two columns are named {name!r}", path=path, remedy="rename one, or --no-header")
+            raise DataError(
+                f"two columns are named {name!r}",
+                source=path,
+                remedy=Phrase("rename one, or {}", Argument("header", False)),
+            )
         met.add(name)
 
 
-def target_place(choices: Choices, names: list[str], path: str) -> int | None:
+def target_place(options: TableOptions, names: list[str], path: str) -> int | None:
     """The label's column; None where there need be none."""
-    if choices.target is not None:
-        if choices.labelled is False:
-            return _find(choices.target, names)
-        return _place("target", choices.target, names, path)
-    if choices.labelled is None:
+    if options.target is not None:
+        if options.labelled is False:
+            return _find(options.target, names)
+        return _place("target", options.target, names, path)
+    if options.labelled is None:
         return None
     usual = [place for place, name in enumerate(names) if name.strip().lower() in USUAL_TARGETS]
     if len(usual) == 1:
         return usual[0]
-    if choices.labelled:
-        raise DataError(f"which column is the label? Columns: {_listed(names)}", path=path, remedy="--target NAME")
+    if options.labelled:
+        message = f"which column is the label? Columns: {_listed(names)}"
+        raise DataError(message, source=path, remedy=Argument("target", like="NAME"))
     return None
 
 
@@ -206,32 +221,32 @@ def _place(option: str, wanted: str | int, names: list[str], path: str) -> int:
         return found
     near = difflib.get_close_matches(str(wanted), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else "."
-    raise DataError(f"{option}: there is no column {wanted!r}{hint} Columns: {_listed(names)}", path=path)
+    raise DataError(f"there is no column {wanted!r}{hint} Columns: {_listed(names)}", source=path, argument=option)
 
 
 def _listed(names: list[str]) -> str:
     return printable(", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else ""))
 
 
-def examples(columns: dict[int, Any], plan: Plan, choices: Choices) -> tuple[AnyRows, Labels | None]:
+def examples(columns: dict[int, Any], plan: ColumnPlan, options: TableOptions) -> tuple[AnyRows, Labels | None]:
     """Rows and labels of a batch, from its Arrow columns by place. Raises CellError."""
     labels = (
-        None if plan.target is None else _labels(columns[plan.target], plan.names[plan.target], bool(choices.labelled))
+        None if plan.target is None else _labels(columns[plan.target], plan.names[plan.target], bool(options.labelled))
     )
     if plan.text is not None:
-        return bag_of_words(columns[plan.text], choices.bits), labels
+        return bag_of_words(columns[plan.text], options.bits), labels
     size = len(next(iter(columns.values()))) if columns else 0
     width = len(plan.numbers)
-    values = np.zeros((size, 2 * width if choices.missing == "indicator" else width))
+    values = np.zeros((size, 2 * width if options.missing == "indicator" else width))
     for j, place in enumerate(plan.numbers):
-        values[:, j], absent = _floats(columns[place], plan.names[place], choices.missing)
-        if choices.missing == "indicator":
+        values[:, j], absent = _floats(columns[place], plan.names[place], options.missing)
+        if options.missing == "indicator":
             values[:, width + j] = absent
     if not plan.categories:
         return Dense(values), labels
     places = np.empty((size, len(plan.categories)), np.int64)
     for j, place in enumerate(plan.categories):
-        places[:, j] = _hashes(columns[place], plan.names[place], choices)
+        places[:, j] = _hashes(columns[place], plan.names[place], options)
     return _sparse(values, places), labels
 
 
@@ -266,7 +281,8 @@ def _labels(column: Any, name: str, needed: bool) -> Labels:
 
 def no_value(name: str, column: int | None = None) -> LineError:
     """What to say of a feature that is missing."""
-    return LineError(f"column {printable(name)!r} has no value", column, "--missing=zero or --missing=indicator")
+    remedy = Phrase("{} or {}", Argument("missing", "zero"), Argument("missing", "indicator"))
+    return LineError(f"column {printable(name)!r} has no value", column, remedy)
 
 
 def no_label(name: str, column: int | None = None) -> LineError:
@@ -274,19 +290,19 @@ def no_label(name: str, column: int | None = None) -> LineError:
     return LineError(f"column {printable(name)!r} has no value", column, "leave out rows without a label")
 
 
-def _hashes(column: Any, name: str, choices: Choices) -> npt.NDArray[np.int64]:
+def _hashes(column: Any, name: str, options: TableOptions) -> npt.NDArray[np.int64]:
     """Each value's place among the 2^bits; −1 where it is missing and that is to be nothing."""
     import pyarrow
 
     encoded = column.cast(pyarrow.string()).dictionary_encode()
     words = encoded.dictionary.to_pylist()
-    mask = (1 << choices.bits) - 1
+    mask = (1 << options.bits) - 1
     places = np.array([murmur3_of(f"{name}={word}".encode()) & mask for word in words] + [-1], np.int64)
     codes = np.asarray(encoded.indices.fill_null(len(words)))
     absent = (codes == len(words)) | np.isin(codes, [code for code, word in enumerate(words) if word == ""])
-    if absent.any() and choices.missing == "error":
+    if absent.any() and options.missing == "error":
         raise CellError(int(absent.argmax()), no_value(name))
-    nothing = murmur3_of(f"{name}=".encode()) & mask if choices.missing == "indicator" else -1
+    nothing = murmur3_of(f"{name}=".encode()) & mask if options.missing == "indicator" else -1
     return np.where(absent, nothing, places[codes])
 
 

@@ -12,7 +12,7 @@ import lzma
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
-from onepass.errors import DataError
+from onepass.errors import Argument, DataError
 
 PIECE = 1 << 21  # decompressed at a time, whatever the ratio: memory stays flat, and a piece is about a block
 LEAST, READ = 1 << 14, 1 << 20  # compressed, at a time: as much as should give a piece, between these
@@ -70,7 +70,9 @@ def decompressed(raw: Readable, compression: str, path: str, max_expand: float) 
         size += len(piece)
         if size > GRACE and size > max_expand * raw.consumed:
             raise DataError(
-                f"the {compression} stream expands more than {max_expand:g}-fold", path=path, remedy="--max-expand"
+                f"the {compression} stream expands more than {max_expand:g}-fold",
+                source=path,
+                remedy=Argument("max_expand"),
             )
         yield piece
 
@@ -152,8 +154,10 @@ def _zstandard(raw: Readable, path: str) -> Iterator[bytes]:
 
 
 def _damaged(compression: str, error: Exception, path: str) -> DataError:
-    return DataError(f"the {compression} stream is damaged ({error})", path=path, remedy="fetch the file again")
+    return DataError(f"the {compression} stream is damaged ({error})", source=path, remedy="fetch the file again")
 
 
 def _junk(compression: str, path: str) -> DataError:
-    return DataError(f"bytes that are not {compression} follow the compressed stream", path=path, remedy="cut them off")
+    return DataError(
+        f"bytes that are not {compression} follow the compressed stream", source=path, remedy="cut them off"
+    )

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from onepass.errors import DataError, printable
+from onepass.errors import Argument, DataError, Phrase, printable
 from onepass.io import detect
 from onepass.io.blocks import Load, Work, blocks, record_ends, records
 from onepass.io.chunk import Bytes, Labels
@@ -27,9 +27,10 @@ from onepass.io.columns import (
     NUMBER,
     TEXT,
     CellError,
-    Choices,
-    Plan,
+    ColumnPlan,
+    TableOptions,
     examples,
+    hash_or_ignore,
     make_plan,
     no_label,
     no_value,
@@ -46,7 +47,7 @@ NOTHING: tuple[AnyRows, Labels | None] = Dense(np.zeros((0, 0))), None
 
 
 @dataclass(frozen=True)
-class Csv(Choices):
+class Csv(TableOptions):
     """The format with its options: those of every table, and header (None: look), delimiter, quote.
 
     width: how many columns a table without header had that a model was trained on. One that has all but the target is
@@ -77,9 +78,8 @@ class Csv(Choices):
             return
         header = looks_like_header(sample) if self.header is None else self.header
         if self.header is None:
-            source.note(
-                f"{source.path}: the first row is {'the header' if header else 'data, there is no header'} (--header)"
-            )
+            what = "the header" if header else "data, there is no header"
+            source.note(Phrase("{}: the first row is {} ({})", printable(source.path), what, Argument("header")))
         names = sample[0] if header else self._numbers(len(sample[0]))
         plan = self._sure_plan(names, sample[header:], header, source)
         loads = blocks(source) if self.quote is None else records(source, self.delimiter, self.quote)
@@ -111,7 +111,7 @@ class Csv(Choices):
                 except UnicodeDecodeError as error:
                     line, fault = head.count(b"\n", 0, start) + 1, _not_text(head[start:end], error)
                     raise DataError(
-                        fault.message, path=source.path, line=line, column=fault.column, remedy=fault.remedy
+                        fault.message, source=source.path, line=line, column=fault.column, remedy=fault.remedy
                     ) from error
                 return rows, end + len(BOM) * source.bom
             start = end
@@ -128,7 +128,7 @@ class Csv(Choices):
                     yield before, row
                 before = reader.line_num
 
-    def _sure_plan(self, names: list[str], rows: list[list[str]], header: bool, source: Source) -> Plan:
+    def _sure_plan(self, names: list[str], rows: list[list[str]], header: bool, source: Source) -> ColumnPlan:
         """The plan, unless the columns do not fit, or there is but one, because this is no table at all."""
         likely = detect.lines_of(source.head)
         if likely is not None and len(names) == 1 and self.text_column is None:
@@ -139,7 +139,7 @@ class Csv(Choices):
         except DataError as error:
             if likely is None:
                 raise
-            raise _another(likely, str(error.args[0]), source) from error
+            raise _another(likely, error.args[0], source, error.argument) from error
 
     def _check_width(self, first: str, width: int, source: Source) -> None:
         if width == 1 and self.text_column is None:
@@ -147,11 +147,11 @@ class Csv(Choices):
             if other is not None:
                 raise DataError(
                     f"one column only: the fields seem to be separated by {other!r}",
-                    path=source.path,
-                    remedy="--format tsv" if other == "\t" else f"--delimiter '{other}'",
+                    source=source.path,
+                    remedy=Argument("format", "tsv") if other == "\t" else Argument("delimiter", other),
                 )
 
-    def _plan(self, names: list[str], rows: list[list[str]], header: bool, source: Source) -> Plan:
+    def _plan(self, names: list[str], rows: list[list[str]], header: bool, source: Source) -> ColumnPlan:
         kinds = [_kind([row[j] for row in rows if j < len(row)]) for j in range(len(names))]
         for place in text_places(self, names, source.path):
             kinds[place] = TEXT
@@ -162,7 +162,7 @@ class Csv(Choices):
             kinds = list(self._plans[0].kinds)  # a sample decides once: a later file must keep to it, line by line
         return self.settle(make_plan(self, names, kinds, source.path)._replace(header=header), source.path)
 
-    def _parse(self, load: Load, plan: Plan, body: int, skip: bool) -> Parsed:
+    def _parse(self, load: Load, plan: ColumnPlan, body: int, skip: bool) -> Parsed:
         block = load.block()
         text = block.text[: block.size]
         first = max(0, min(block.size, body - block.start))  # bytes of the header
@@ -188,7 +188,7 @@ class Csv(Choices):
         places: Ints = lines[(begins >= first) & ~blank & ~np.isin(lines, [line for line, _, _ in bad])]
         return places
 
-    def _sift(self, text: Bytes, first: int, plan: Plan, skip: bool) -> tuple[list[BadLine], Bytes]:
+    def _sift(self, text: Bytes, first: int, plan: ColumnPlan, skip: bool) -> tuple[list[BadLine], Bytes]:
         """(bad records, the others): the block is halved until what cannot be read is one record. Without `skip` the
         first bad record is enough."""
         ends = record_ends(text, self.delimiter, self.quote)
@@ -211,7 +211,7 @@ class Csv(Choices):
                 bad.append(BadLine(line, record, self._fault(record, plan) or cell.fault))
         return bad, np.concatenate([text[:0], *good])
 
-    def _examples(self, text: Bytes, plan: Plan) -> tuple[AnyRows, Labels | None]:
+    def _examples(self, text: Bytes, plan: ColumnPlan) -> tuple[AnyRows, Labels | None]:
         if not text.size:
             return NOTHING
         returns = np.flatnonzero(text[:-1] == 13)
@@ -229,7 +229,7 @@ class Csv(Choices):
             if (text[start:end] == 13).any()
         )
 
-    def _columns(self, text: Bytes, plan: Plan) -> dict[int, Any]:
+    def _columns(self, text: Bytes, plan: ColumnPlan) -> dict[int, Any]:
         """The block's columns that matter, by place."""
         import pyarrow
         from pyarrow import csv as arrow_csv
@@ -259,7 +259,7 @@ class Csv(Choices):
             raise CellError(0, LineError(printable(str(error)))) from error
         return {place: table.column(j).combine_chunks() for j, place in enumerate(plan.used)}
 
-    def _fault(self, record: bytes, plan: Plan) -> LineError | None:
+    def _fault(self, record: bytes, plan: ColumnPlan) -> LineError | None:
         """What is wrong with a record that Arrow could not read: where, and what to do about it."""
         if b"\0" in record:
             return LineError("a NUL byte: this is not text", record.index(b"\0") + 1)
@@ -278,7 +278,7 @@ class Csv(Choices):
                 return fault
         return None
 
-    def _bad_cell(self, column: int, cell: bytes, plan: Plan, place: int) -> LineError | None:
+    def _bad_cell(self, column: int, cell: bytes, plan: ColumnPlan, place: int) -> LineError | None:
         name = printable(plan.names[place])
         if cell.decode() in NULLS if plan.kinds[place] == NUMBER else not cell and place != plan.text:
             if place == plan.target:
@@ -289,9 +289,9 @@ class Csv(Choices):
         try:
             finite(cell.strip(), column + len(cell) - len(cell.lstrip()), "value", self.missing)
         except LineError as fault:
-            remedy = "mend it, or --on-error skip"
+            remedy = Phrase("mend it, or {}", Argument("on_error", "skip"))
             if place != plan.target:
-                remedy += f"; if it is no number, --categorical {name} or --ignore {name}"
+                remedy = Phrase("{}; if it is no number, {}", remedy, hash_or_ignore(name))
             shown = printable(cell[:40])
             return LineError(
                 f"column {name!r} holds numbers, but here {shown!r}: {fault.message} (columns: {plan})",
@@ -309,8 +309,9 @@ class Tsv(Csv):
     quote: str | None = None
 
 
-def _another(likely: str, message: str, source: Source) -> DataError:
-    return DataError(f"{message} (this looks like {likely})", path=source.path, remedy=f"--format {likely}")
+def _another(likely: str, message: str, source: Source, argument: str | None = None) -> DataError:
+    message, remedy = Phrase("{} (this looks like {})", message, likely), Argument("format", likely)
+    return DataError(message, source=source.path, argument=argument, remedy=remedy)
 
 
 def _not_text(record: bytes, error: UnicodeDecodeError) -> LineError:

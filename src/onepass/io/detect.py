@@ -5,29 +5,10 @@ from __future__ import annotations
 import os
 import re
 
-from onepass.errors import DataError
+from onepass.errors import Argument, DataError
 from onepass.io.compression import SUFFIX
+from onepass.io.formats import FORMATS
 
-FORMATS = ("svmlight", "vw", "csv", "tsv", "jsonl", "parquet", "arrow", "npy", "npz")
-BINARY = ("parquet", "arrow", "npy", "npz")
-
-MAGIC = {
-    b"PAR1": "parquet",
-    b"ARROW1": "arrow",
-    b"\xff\xff\xff\xff": "arrow",  # the stream format: a continuation marker, then the schema
-    b"\x93NUMPY": "npy",
-}
-NAMES = {
-    "svmlight": (".svm", ".svmlight", ".libsvm"),
-    "vw": (".vw",),
-    "csv": (".csv",),
-    "tsv": (".tsv", ".tab"),
-    "jsonl": (".jsonl", ".ndjson"),
-    "parquet": (".parquet", ".pq"),
-    "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
-    "npy": (".npy",),
-    "npz": (".npz",),
-}
 STRANGERS = (
     (rb"\s*<(!doctype|html|\?xml|head|body)", "an HTML or XML page", "fetch the data itself"),
     (rb"\x80[\x02-\x05]", "a Python pickle, which could run code", "save it as .npz or Parquet"),
@@ -53,13 +34,13 @@ def detect(head: bytes, name: str) -> str:
     if binary is not None:
         return binary
     refuse_strangers(head, name)
-    for found, suffixes in NAMES.items():
-        if _suffix(name) in suffixes:
+    for found, known in FORMATS.items():
+        if _suffix(name) in known.suffixes:
             return found
     refuse_other_line_ends(head, name)
     text = guess(head)
     if text is None and head.strip():
-        raise DataError("cannot tell the format from the first lines", path=name, remedy="--format")
+        raise DataError("cannot tell the format from the first lines", source=name, remedy=Argument("format"))
     return text or "svmlight"  # an empty file: whatever it was to be, it has no examples
 
 
@@ -68,7 +49,7 @@ def by_magic(head: bytes, name: str) -> str | None:
     if head.startswith(b"PK\x03\x04"):
         archive = _suffix(name) == ".npz" or re.match(rb".{26}..\w+\.npy", head, re.DOTALL)
         return "npz" if archive else None
-    return next((found for magic, found in MAGIC.items() if head.startswith(magic)), None)
+    return next((found for found, known in FORMATS.items() if known.binary and head.startswith(known.magic)), None)
 
 
 def _suffix(name: str) -> str:
@@ -81,11 +62,11 @@ def refuse_strangers(head: bytes, path: str) -> None:
     """Raise if this is something else altogether: a web page, a pickle, an archive, UTF-16."""
     for pattern, what, remedy in STRANGERS:
         if re.match(pattern, head, re.IGNORECASE):
-            raise DataError(f"this looks like {what}", path=path, remedy=remedy)
+            raise DataError(f"this looks like {what}", source=path, remedy=remedy)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[:4096].count(0) > len(head[:4096]) // 4:
         raise DataError(
             "this looks like UTF-16, or is no text at all",
-            path=path,
+            source=path,
             remedy="convert it to UTF-8, e.g. iconv -f UTF-16",
         )
 
@@ -95,7 +76,7 @@ def refuse_other_line_ends(head: bytes, path: str) -> None:
     if b"\r" in head and b"\n" not in head:
         raise DataError(
             "the lines end in CR only, as on very old computers",
-            path=path,
+            source=path,
             remedy="convert the line ends, e.g. tr '\\r' '\\n'",
         )
 

@@ -1,123 +1,66 @@
-"""The table of formats, and `open_stream`, which chooses from it."""
+"""The table of formats: how each is known, who reads it, and what can be done with it.
+
+A new format is a reader (see `Reader` in stream.py) and its entry here. Nothing heavy is imported, so that the command
+line can name the formats at once; a reader is imported when it is used, since only the tabular ones need pyarrow.
+"""
 
 from __future__ import annotations
 
-import difflib
 import importlib
-import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
-from onepass.io import compression as codecs
-from onepass.io import detect
-from onepass.io.sources import Limits, Source, expand
-from onepass.io.stream import Format, Position, Stream, prepare
 
-# Each format's class is imported when it is used: only the tabular ones need pyarrow.
-HOME = {
-    "svmlight": ("svmlight", "Svmlight"),
-    "vw": ("vw", "VowpalWabbit"),
-    "csv": ("delimited", "Csv"),
-    "tsv": ("delimited", "Tsv"),
-    "jsonl": ("text", "JsonLines"),
-    "parquet": ("tabular", "Parquet"),
-    "arrow": ("tabular", "Arrow"),
-    "npy": ("arrays", "Npy"),
-    "npz": ("arrays", "Npz"),
-}
+@dataclass(frozen=True)
+class Format:
+    """What a file may be.
 
-
-SPANNED = ("svmlight", "vw", "jsonl", "parquet")  # formats that can be read from the middle
-
-
-def open_stream(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-    format: str | None = None,
-    compression: str | None = None,
-    threads: int | None = None,
-    *,
-    on_error: str | None = None,
-    quarantine: Callable[[bytes], None] | None = None,
-    position: Position | None = None,
-    defaults: Callable[[str], Mapping[str, Any]] | None = None,
-    **options: Any,
-) -> Stream:
-    """The examples of one or more files as chunks, in order.
-
-    paths: files, globs, folders, `@list.txt`, or `-` for stdin. format and compression: found from the first bytes,
-    then the name, unless given. threads: parsers beside the caller, who parses too; with 0 the caller alone. on_error:
-    "stop", or "skip" to leave out lines that cannot be read (text formats only), each handed to `quarantine`. position:
-    where another stream of the same files was left, to go on from there. defaults: given the format, options to take
-    where none is given; those that the format does not have are left out. Further options are those of the format
-    (docs/formats.md) and block_size, max_line, max_expand, allow_truncated, and span: a pair of bytes of one plain file
-    of lines (those that start there are read), or of row groups of a Parquet file.
-
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "data.svm"
-    >>> _ = file.write_text("1 1:0.5 3:2\\n-1 2:1 # a comment\\n")
-    >>> with open_stream(file) as stream:
-    ...     for rows, labels, origin in stream:
-    ...         print(labels, rows.indptr, rows.indices, rows.values, origin.line)
-    [ 1. -1.] [0 2 3] [0 2 1] [0.5 2.  1. ] 1
-    >>> stream.format, stream.notes
-    ('svmlight', ['labels: -1, 1'])
+    reader: its class, by module of `onepass.io`. suffixes: of file names. magic: how a file begins that is no text.
+    spanned: whether a plain file can be read from the middle. table: whether it has named columns. hashed: whether
+    features are places of hashes, as many as `bits` says; else they have numbers of their own.
     """
-    _check("format", format, detect.FORMATS)
-    _check("compression", compression, codecs.COMPRESSIONS)
-    _check("on_error", on_error, ("stop", "skip"))
-    if threads is not None and threads < 0:
-        raise ValueError(f"threads must be at least 0; got {threads!r}")
-    files = expand(paths)
-    limits = Limits(**{name: options.pop(name) for name in Limits._fields if name in options})
-    if limits.block_size < 1:
-        raise ValueError(f"block_size must be at least 1; got {limits.block_size!r}")
-    early = list[str]()  # notes made before there is a stream to hold them
-    source = Source(files[0], compression, limits, early.append)
-    try:
-        found = format or (position.format if position is not None else None) or detect.detect(source.head, files[0])
-        prepare(source, found)
-        usual = dict(defaults(found)) if defaults is not None else {}
-        on_error = on_error or usual.pop("on_error", "stop")
-        form = _format(found, options, usual)
-        if limits.span is not None and (found not in SPANNED or len(files) > 1):
-            raise ValueError(f"span works for one file of {', '.join(SPANNED)}, not for {found}")
-        if on_error == "skip" and found in detect.BINARY:
-            raise ValueError(f"on_error='skip' is for text, line by line: {found} has no lines that could be bad")
-        stream = Stream(
-            files,
-            form,
-            source,
-            format=found,
-            threads=threads,
-            compression=compression,
-            skip=on_error == "skip",
-            quarantine=quarantine,
-            position=position,
-        )
-    except BaseException:
-        source.close()
-        raise
-    for text in early:
-        stream.note(text)
-    return stream
+
+    reader: str
+    suffixes: tuple[str, ...]
+    magic: tuple[bytes, ...] = ()
+    spanned: bool = False
+    table: bool = False
+    hashed: bool = False
+
+    @property
+    def binary(self) -> bool:
+        """Whether it has rows in place of lines, which cannot be bad one by one."""
+        return bool(self.magic)
+
+    def load(self) -> Any:
+        """The reader's class, a dataclass of its options."""
+        module, kind = self.reader.split(".")
+        return getattr(importlib.import_module(f"onepass.io.{module}"), kind)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names of the reader's options.
+
+        >>> FORMATS["vw"].options
+        ('bits', 'labelled')
+        """
+        return tuple(field.name for field in fields(self.load()) if field.init)
 
 
-def _format(name: str, options: dict[str, Any], usual: dict[str, Any]) -> Format:
-    module, kind = HOME[name]
-    made = getattr(importlib.import_module(f"onepass.io.{module}"), kind)
-    known = [field.name for field in fields(made) if field.init]
-    for option in options:
-        if option not in known:
-            near = difflib.get_close_matches(option, [*known, *Limits._fields], n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
-            raise TypeError(f"{name} has no option {option!r}{hint}")
-    form: Format = made(**{option: value for option, value in usual.items() if option in known} | options)
-    return form
-
-
-def _check(name: str, value: str | None, allowed: tuple[str, ...]) -> None:
-    if value is not None and value not in allowed:
-        near = difflib.get_close_matches(value, allowed, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}{hint}")
+FORMATS = {
+    "svmlight": Format("svmlight.Svmlight", (".svm", ".svmlight", ".libsvm"), spanned=True),
+    "vw": Format("vw.VowpalWabbit", (".vw",), spanned=True, hashed=True),
+    "csv": Format("delimited.Csv", (".csv",), table=True, hashed=True),
+    "tsv": Format("delimited.Tsv", (".tsv", ".tab"), table=True, hashed=True),
+    "jsonl": Format("text.JsonLines", (".jsonl", ".ndjson"), spanned=True, table=True, hashed=True),
+    "parquet": Format("tabular.Parquet", (".parquet", ".pq"), (b"PAR1",), spanned=True, table=True, hashed=True),
+    "arrow": Format(
+        "tabular.Arrow",
+        (".arrow", ".arrows", ".feather", ".ipc"),
+        (b"ARROW1", b"\xff\xff\xff\xff"),  # the second begins a stream: a continuation marker, then the schema
+        table=True,
+        hashed=True,
+    ),
+    "npy": Format("arrays.Npy", (".npy",), (b"\x93NUMPY",)),
+    "npz": Format("arrays.Npz", (".npz",), (b"PK\x03\x04",)),
+}

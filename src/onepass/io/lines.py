@@ -2,7 +2,7 @@
 
 A format gives two readers of the same language:
 
-- `tokenize`, a kernel that reads line after line into a `Table` and *stops at the first line it does not like*;
+- `tokenize`, a kernel that reads line after line into a `CsrBuffer` and *stops at the first line it does not like*;
 - `read_line`, ordinary Python, which is the format's definition: it reads any line or says what is wrong with it,
   where, and what to do about it.
 
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import jit
+from onepass.errors import Argument
 from onepass.io.chunk import Bytes, Labels
 from onepass.io.words import PAD
 from onepass.rows import AnyRows, Floats, Ints, Rows
@@ -63,7 +64,7 @@ class Example(NamedTuple):
     flags: int = 0
 
 
-class Table(NamedTuple):
+class CsrBuffer(NamedTuple):
     """Where a tokenizer writes: CSR arrays and labels, long enough for whatever the block may hold."""
 
     indptr: Ints
@@ -73,7 +74,7 @@ class Table(NamedTuple):
     lines: Ints  # where each row stood, from 0 at the block's first line
 
 
-class State(NamedTuple):
+class TokenizerState(NamedTuple):
     """How far a tokenizer has come: byte, row, non-zero, line, and remarks so far."""
 
     position: int
@@ -89,7 +90,7 @@ class LineFormat(Protocol):
     shortest_row: int  # bytes of the shortest line that is an example, its newline counted
     shortest_feature: int  # bytes of the shortest feature, the space before it counted
 
-    def tokenize(self, text: Bytes, size: int, table: Table, state: State) -> State:
+    def tokenize(self, text: Bytes, size: int, table: CsrBuffer, state: TokenizerState) -> TokenizerState:
         """Read on from `state` until the block's end or a line that `read_line` must judge."""
         ...
 
@@ -115,7 +116,7 @@ def closed(*parts: bytes | memoryview) -> tuple[Bytes, int]:
 
 def parse_lines(form: LineFormat, text: Bytes, size: int, skip: bool = False) -> Parsed:
     """The examples of a block of whole lines (`closed`). Without `skip` reading ends at the first bad line."""
-    table = Table(
+    table = CsrBuffer(
         np.empty(size // form.shortest_row + 2, np.int64),
         np.empty(size // form.shortest_feature + 1, np.int32),
         np.empty(size // form.shortest_feature + 1, np.float64),
@@ -123,7 +124,7 @@ def parse_lines(form: LineFormat, text: Bytes, size: int, skip: bool = False) ->
         np.empty(size // form.shortest_row + 1, np.int64),
     )
     table.indptr[0] = 0
-    state, bad = State(0, 0, 0, 0, 0), list[BadLine]()
+    state, bad = TokenizerState(0, 0, 0, 0, 0), list[BadLine]()
     with np.errstate(over="ignore"):  # hashes and long mantissas wrap on purpose; compiled code does not ask
         state = form.tokenize(text, size, table, state)
         while state.position < size:
@@ -153,7 +154,7 @@ def _line_at(text: Bytes, position: int, size: int) -> bytes:
     return text[position:size].tobytes().partition(b"\n")[0]
 
 
-def _store(example: Example | None, length: int, table: Table, state: State) -> State:
+def _store(example: Example | None, length: int, table: CsrBuffer, state: TokenizerState) -> TokenizerState:
     position, line = state.position + length, state.line + 1
     if example is None:
         return state._replace(position=position, line=line)
@@ -163,7 +164,7 @@ def _store(example: Example | None, length: int, table: Table, state: State) -> 
     table.labels[state.row] = example.label
     table.lines[state.row] = state.line
     table.indptr[state.row + 1] = end
-    return State(position, state.row + 1, end, line, state.flags | example.flags)
+    return TokenizerState(position, state.row + 1, end, line, state.flags | example.flags)
 
 
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -176,7 +177,9 @@ def finite(text: bytes, column: int, what: str, missing: str = "error") -> float
         if missing == "zero":
             return 0.0
         raise LineError(
-            f"{what} {text.decode()} is not a finite number", column, None if what == "label" else "--missing=zero"
+            f"{what} {text.decode()} is not a finite number",
+            column,
+            None if what == "label" else Argument("missing", "zero"),
         )
     if plain in (b"inf", b"infinity"):
         raise LineError(f"{what} {text.decode()} is not a finite number", column)

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from onepass.errors import DataError
 from onepass.io import detect
-from onepass.io.formats import open_stream
+from onepass.io.opener import open_stream
 from onepass.io.sources import Limits, Source
 from onepass.rows import Ints, Rows
 
@@ -75,7 +75,7 @@ def find(folder: str | os.PathLike[str], kind: str | None = None) -> tuple[str, 
         missing = " or ".join(FILES[name] for name in found) if chosen is None else TOPICS
         raise DataError(
             f"the folder holds no {missing}",
-            path=os.fspath(folder),
+            source=os.fspath(folder),
             remedy="put the token (or vector) files of RCV1-v2 and rcv1-v2.topics.qrels there, plain or .gz",
         )
     if len(topics) > 1:
@@ -100,7 +100,7 @@ def read_topics(path: str) -> Topics:
         number = _number(fields[1], path, line, text)
         bits[number] = bits.get(number, 0) | places.get(fields[0], 0)
     if not bits:
-        raise DataError("no topics", path=path)
+        raise DataError("no topics", source=path)
     return Topics(bits)
 
 
@@ -120,7 +120,7 @@ def read_tokens(paths: Sequence[str]) -> Documents:
                 parts.append(_counted(words, ends))
                 words, ends = array("i"), [0]
         if len(seen) == before:
-            raise DataError("no documents", path=path)
+            raise DataError("no documents", source=path)
     parts.append(_counted(words, ends))
     return Documents(np.array(list(seen), dtype=np.int64), _joined(parts), len(vocabulary), tuple(vocabulary))
 
@@ -138,7 +138,7 @@ def read_vectors(paths: Sequence[str]) -> Documents:
                 line = chunk.origin.line + place
                 if not (label >= 0 and label == int(label)):
                     raise DataError(
-                        f"document number {label:g}: a whole number expected", path=chunk.origin.path, line=line
+                        f"document number {label:g}: a whole number expected", source=chunk.origin.path, line=line
                     )
                 _note(seen, int(label), chunk.origin.path, line)
             parts.append(rows)
@@ -150,7 +150,7 @@ def read_vectors(paths: Sequence[str]) -> Documents:
 def _note(seen: dict[int, tuple[str, int]], number: int, path: str, line: int) -> None:
     if number in seen:
         where = "{}:line {}".format(*seen[number])
-        raise DataError(f"document {number} stands twice, first in {where}", path=path, line=line)
+        raise DataError(f"document {number} stands twice, first in {where}", source=path, line=line)
     seen[number] = (path, line)
 
 
@@ -193,7 +193,7 @@ def _records(path: str) -> Iterator[_Record]:
 def _whole(record: _Record, in_text: bool, path: str) -> _Record:
     if not in_text:
         raise DataError(
-            f"document {record.number} has no .W", path=path, line=record.line, remedy="fetch the file again"
+            f"document {record.number} has no .W", source=path, line=record.line, remedy="fetch the file again"
         )
     return record
 
@@ -230,7 +230,7 @@ def _lines(path: str) -> Iterator[tuple[int, bytes]]:
             for number, text in enumerate(whole, number + 1):  # noqa: B020 - counts on from the last piece
                 yield number, text
             if len(rest) > source.limits.max_line:
-                raise DataError(f"a line of more than {source.limits.max_line:,} bytes", path=path, line=number + 1)
+                raise DataError(f"a line of more than {source.limits.max_line:,} bytes", source=path, line=number + 1)
         if rest:
             yield number + 1, rest
     finally:
@@ -244,7 +244,7 @@ def _number(field: bytes, path: str, line: int, text: bytes) -> int:
 
 
 def _bad(message: str, path: str, line: int, text: bytes) -> DataError:
-    return DataError(message, path=path, line=line, text=text)
+    return DataError(message, source=path, line=line, value=text)
 
 
 def read(folder: str | os.PathLike[str], kind: str | None = None) -> tuple[Documents, npt.NDArray[Any], str]:

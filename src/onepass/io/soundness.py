@@ -16,7 +16,7 @@ from onepass.guards import duplicates
 from onepass.guards.repeats import FEWEST, KEPT, Repeats, no_repeats
 from onepass.guards.repeats import MOST as LARGEST
 from onepass.io.chunk import Origin
-from onepass.io.formats import HOME
+from onepass.io.formats import FORMATS
 from onepass.io.sources import Identity
 from onepass.io.stream import Position
 from onepass.labels import Labels
@@ -66,7 +66,7 @@ def check_position(position: Position) -> None:
     numbers = ("file", "at", "line", "consumed", "rows", "skipped", "quarantined", "flags")
     for name in numbers:
         _has(_is_count(getattr(position, name)), name)
-    _has(type(position.format) is str and position.format in HOME, "format")
+    _has(type(position.format) is str and position.format in FORMATS, "format")
     _has(type(position.truncated) is bool, "truncated")
     for name in ("changed", "faults", "notes"):
         texts = getattr(position, name)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from onepass.errors import CheckpointError, DataError, printable
+from onepass.errors import Argument, CheckpointError, DataError, Phrase, printable
 from onepass.files import sha256
 from onepass.io import compression as codecs
 from onepass.io.chunk import Bytes
@@ -57,22 +57,22 @@ def _expanded(path: str, lists: tuple[str, ...] = ()) -> list[str]:
     if path.startswith("@") and not os.path.lexists(path):
         here = os.path.realpath(path[1:])
         if here in lists:
-            raise DataError("this list of files names itself", path=path[1:])
+            raise DataError("this list of files names itself", source=path[1:])
         try:
             lines = Path(here).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"cannot read the list of files ({_reason(error)})", path=path[1:]) from error
+            raise DataError(f"cannot read the list of files ({_reason(error)})", source=path[1:]) from error
         return [file for line in lines if line.strip() for file in _expanded(line.strip(), (*lists, here))]
     if os.path.isdir(path):
         files = [os.path.join(path, name) for name in sorted(os.listdir(path)) if not name.startswith(".")]
         files = [file for file in files if os.path.isfile(file)]
         if not files:
-            raise DataError("the folder holds no files", path=path)
+            raise DataError("the folder holds no files", source=path)
         return files
     if glob.has_magic(path) and not os.path.lexists(path):
         files = [file for file in sorted(glob.glob(path, recursive=True)) if not os.path.isdir(file)]
         if not files:
-            raise DataError("no file matches this pattern", path=path)
+            raise DataError("no file matches this pattern", source=path)
         return files
     return [path]
 
@@ -90,7 +90,7 @@ def identify(path: str) -> Identity | None:
             file.seek(max(0, status.st_size - HEAD))
             return Identity(path, status.st_size, status.st_mtime_ns, sha256(head, file.read(HEAD)))
     except OSError as error:
-        raise DataError(f"cannot open: {_reason(error)}", path=path) from error
+        raise DataError(f"cannot open: {_reason(error)}", source=path) from error
 
 
 def is_direct(path: str, compression: str | None) -> bool:
@@ -114,7 +114,7 @@ class RawFile:
             self._file = io.FileIO(0, closefd=False) if path == STDIN else io.FileIO(path)
             self._status = os.fstat(self._file.fileno())
         except OSError as error:
-            raise DataError(f"cannot open: {_reason(error)}", path=path) from error
+            raise DataError(f"cannot open: {_reason(error)}", source=path) from error
         self.regular = stat.S_ISREG(self._status.st_mode) and path != STDIN
         self.size = self._status.st_size if self.regular else None
 
@@ -179,7 +179,7 @@ class RawFile:
             raise self._unreadable(error) from error
 
     def _unreadable(self, error: OSError) -> DataError:
-        return DataError(f"cannot read: {_reason(error)}", path=self.path)
+        return DataError(f"cannot read: {_reason(error)}", source=self.path)
 
 
 class Limits(NamedTuple):
@@ -267,8 +267,8 @@ class Source:
             if not self.limits.allow_truncated:
                 raise DataError(
                     "the compressed stream ends early",
-                    path=self.path,
-                    remedy="fetch the file again, or --allow-truncated",
+                    source=self.path,
+                    remedy=Phrase("fetch the file again, or {}", Argument("allow_truncated", True)),
                 ) from error
             self.truncated = True
             self.note(f"{self.path}: the compressed stream ends early; what came before was read")

@@ -1,6 +1,6 @@
 """The public face of the readers: files in, chunks out, in order, whatever the format and the number of threads.
 
-Blocks are parsed ahead of the caller (see ahead.py), who takes the results in order and numbers their lines.
+Blocks are parsed ahead of the caller (see prefetch.py), who takes the results in order and numbers their lines.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from onepass.cores import cores
-from onepass.errors import DataError, ResumeError, printable
+from onepass.errors import Argument, DataError, Phrase, ResumeError, printable
 from onepass.io import detect
-from onepass.io.ahead import Ahead, Task
 from onepass.io.blocks import Work
 from onepass.io.chunk import Chunk, Labels, Origin
+from onepass.io.formats import FORMATS
 from onepass.io.lines import BadLine, LineError, Parsed
+from onepass.io.prefetch import Prefetcher, Task
 from onepass.io.sources import STDIN, Identity, Source, identify, is_direct
 from onepass.rows import Ints, count
 
@@ -29,8 +30,8 @@ UNPACKED = 10  # the same of a compressed file: it is unpacked while the program
 MANY = 1000  # different labels; beyond that they are not collected
 
 
-class Format(Protocol):
-    """A format with its options."""
+class Reader(Protocol):
+    """A reader of one format, with its options."""
 
     @property
     def splits(self) -> bool:
@@ -93,14 +94,14 @@ class Stream:
     Attributes: `format`; `compression`; `total_bytes` (None if unknown) and `consumed`, both as the files lie on disk;
     `notes`, things to tell the user; `identity` of every plain file; `labels` met, each with the origin of the chunk it
     first stood in; `skipped`, the number of bad lines left out, and `faults`, the first ten of them as errors;
-    `changed`, files that are not what they were at the start; `twins`, two files that seem to hold the same;
+    `changed`, files that are not what they were at the start; `duplicate_files`, two files that seem to hold the same;
     `truncated`, whether a compressed stream ended early and was allowed to.
     """
 
     def __init__(
         self,
         paths: list[str],
-        form: Format,
+        reader: Reader,
         first: Source,
         *,
         format: str,
@@ -122,9 +123,9 @@ class Stream:
         self.faults = list[DataError]()
         self.labels: dict[float | str, Origin] = {}
         self.changed = list[str]()
-        self.twins: tuple[str, str] | None = None
+        self.duplicate_files: tuple[str, str] | None = None
         self.truncated = False
-        self._form, self._first, self._given, self._limits = form, first, compression, first.limits
+        self._reader, self._first, self._given, self._limits = reader, first, compression, first.limits
         self._compressions = [first.compression]
         self._skip, self._quarantine = skip, quarantine
         self._flags = self._quarantined = 0
@@ -135,12 +136,12 @@ class Stream:
         self._opened = [first]
         first.note = self.note
         plain = first.direct and all(is_direct(path, compression) for path in paths[1:])
-        beside = threads != 0 and not (form.splits and plain)
+        beside = threads != 0 and not (reader.splits and plain)
         workers = max(0, min(8, cores() - 1 - beside)) if threads is None else threads
         room = workers + (AHEAD if first.direct else UNPACKED) if workers or beside else 1
-        self._ahead = Ahead(self._deal(), workers, room, beside=beside)
+        self._prefetcher = Prefetcher(self._deal(), workers, room, beside=beside)
         self._chunks = self._take()
-        self._tell_twins()
+        self._note_duplicate_files()
         if position is not None:
             self._go_on(position)
 
@@ -152,17 +153,17 @@ class Stream:
     @property
     def columns(self) -> tuple[str, ...] | None:
         """The names of the feature columns, in formats that have them and once the first block is read."""
-        return getattr(self._form, "columns", None)
+        return getattr(self._reader, "columns", None)
 
     @property
     def decided(self) -> dict[str, Any]:
         """Options that the first file settled, such as whether it has a header: with them others are read alike."""
-        return getattr(self._form, "decided", {})
+        return getattr(self._reader, "decided", {})
 
     @property
     def room(self) -> int:
         """Bytes of text that may be under way at once: waiting, being parsed, and in the caller's hands."""
-        return (self._ahead.room + 2) * self._limits.block_size
+        return (self._prefetcher.room + 2) * self._limits.block_size
 
     @property
     def position(self) -> Position:
@@ -174,10 +175,16 @@ class Stream:
             **self._mark._asdict(),
             format=self.format,
             faults=tuple(map(str, self.faults[: self._mark.skipped])),
-            notes=tuple(self.notes),
+            notes=tuple(map(str, self.notes)),
             labels=tuple(self.labels.items()),
             identity=tuple(self.identity),
         )
+
+    @property
+    def duplicate_reason(self) -> str | None:
+        """Why a certificate is withheld, if one file was given twice."""
+        same = self.duplicate_files
+        return f"{same[0]} and {same[1]} seem to be the same data, fed twice" if same else None
 
     @property
     def rereadable(self) -> bool:
@@ -186,8 +193,9 @@ class Stream:
 
     def note(self, text: str) -> None:
         """Remember something for the user, once."""
-        if printable(text) not in self.notes:
-            self.notes.append(printable(text))
+        text = text if isinstance(text, Phrase) else printable(text)
+        if text not in self.notes:
+            self.notes.append(text)
 
     def located(self, error: DataError, remedy: str | None = None) -> DataError:
         """What is wrong with a row of the chunk last handed out, by its file and line; `remedy` in the caller's words.
@@ -203,15 +211,15 @@ class Stream:
         """
         assert self._origin is not None
         path, line, message, remedy = self._origin.path, self._origin.line, error.args[0], remedy or error.remedy
-        binary = self.format in detect.BINARY
+        binary = FORMATS[self.format].binary
         if error.row is None:
             place = f"{error.argument}: " if error.argument else ""
             message = f"after {'row' if binary else 'line'} {line}: {place}{message}"
-            return DataError(message, path=path, remedy=remedy)
+            return DataError(message, source=path, remedy=remedy)
         line += error.row if self._places is None else int(self._places[error.row])
         if binary:
-            return DataError(f"row {line}: {message}", path=path, remedy=remedy)
-        return DataError(message, path=path, line=line, remedy=remedy)
+            return DataError(message, source=path, row=line, remedy=remedy)
+        return DataError(message, source=path, line=line, remedy=remedy)
 
     def __iter__(self) -> Iterator[Chunk]:
         return self
@@ -231,14 +239,14 @@ class Stream:
         """Stop the threads and close the files. Reading to the end does this too."""
         self._closed = True
         waiting = any(source.path == STDIN or not source.raw.regular for source in self._opened)
-        if self._ahead.close(0.2 if waiting else None):
+        if self._prefetcher.close(0.2 if waiting else None):
             for source in self._opened:
                 source.close()
 
     def _deal(self) -> Iterator[Task[_Place, Parsed | None]]:
         """What there is to parse, file after file, and an end of each."""
         done, begun = 0, self._mark
-        if begun.file and hasattr(self._form, "columns"):
+        if begun.file and hasattr(self._reader, "columns"):
             self._look_at_columns(begun.file)
         for i, (path, known) in enumerate(zip(self.paths, self.identity, strict=True)):
             if i < begun.file:
@@ -247,7 +255,7 @@ class Stream:
             source = self._open(path) if i else self._first
             if i == begun.file:
                 source.begin, source.line = begun.at, begun.line
-            for work in self._form.works(source, self._skip):
+            for work in self._reader.works(source, self._skip):
                 yield Task(_Place(source, i, done + work.consumed), work.run)
             done += source.raw.consumed if known is None else known.size
             yield Task(_Place(source, i, done), _nothing)
@@ -264,8 +272,8 @@ class Stream:
         self._flags, self._quarantined, self.truncated = position.flags, position.quarantined, position.truncated
         self.changed, self.faults = list(position.changed), [DataError(words) for words in position.faults]
         self.labels = dict(position.labels)
-        if self.labels and hasattr(self._form, "go_on"):
-            self._form.go_on(next(iter(self.labels)))
+        if self.labels and hasattr(self._reader, "go_on"):
+            self._reader.go_on(next(iter(self.labels)))
         for text in position.notes:
             self.note(text)
         if position.file:
@@ -276,7 +284,7 @@ class Stream:
         """What a table's columns are is decided by its first file: look at it again."""
         for path in self.paths[:files]:
             source = self._open(path)
-            next(self._form.works(source, self._skip), None)
+            next(self._reader.works(source, self._skip), None)
             self._opened.remove(source)
             source.close()
             if self.columns is not None:
@@ -287,11 +295,11 @@ class Stream:
         self._opened.append(source)
         self._compressions.append(source.compression)
         found = detect.by_magic(source.head, path)
-        if found is None and self.format in detect.BINARY and b"\0" not in source.head:
+        if found is None and FORMATS[self.format].binary and b"\0" not in source.head:
             found = detect.guess(source.head)
         if found not in (None, self.format):
             raise DataError(
-                f"this is {found}, and the first file is {self.format}", path=path, remedy="read one format at a time"
+                f"this is {found}, and the first file is {self.format}", source=path, remedy="read one format at a time"
             )
         prepare(source, self.format)
         return source
@@ -302,7 +310,7 @@ class Stream:
             raise ValueError("the stream is closed")
         line = self._mark.line
         try:
-            for (source, number, consumed), parsed in self._ahead:
+            for (source, number, consumed), parsed in self._prefetcher:
                 if parsed is None:
                     self._finish(source)
                     line = 1
@@ -334,16 +342,16 @@ class Stream:
                 line += parsed.lines
             if not self.rows and self._limits.span is None:
                 raise self._no_examples()
-            for remark in self._form.remarks(self._flags):
+            for remark in self._reader.remarks(self._flags):
                 self.note(remark)
-            self._tell_labels()
+            self._note_labels()
         finally:
             self.close()
 
     def _no_examples(self) -> DataError:
         if not self.faults:
-            return DataError("no examples", path=self.paths[0])
-        return DataError(f"no examples, but {self.skipped:,} bad lines; the first: {self.faults[0]}")
+            return DataError("no examples", source=self.paths[0])
+        return DataError(Phrase("no examples, but {} bad lines; the first: {}", f"{self.skipped:,}", self.faults[0]))
 
     def _judge(self, bad: list[BadLine], source: Source, line: int) -> None:
         for number, text, fault in bad:
@@ -359,17 +367,17 @@ class Stream:
     def _error(self, line: int, text: bytes, fault: LineError, source: Source, early: bool) -> DataError:
         """The fault with its place; early in the file it may be the format that is wrong."""
         message, remedy = fault.message, fault.remedy
-        if self.format in detect.BINARY:
-            return DataError(f"row {line}: {message}", path=source.path, remedy=remedy)
+        if FORMATS[self.format].binary:
+            return DataError(message, source=source.path, row=line, remedy=remedy)
         likely = detect.guess(source.head) if early else None
         if likely not in (None, self.format):
-            message, remedy = f"{message} (this looks like {likely})", f"--format {likely}"
-        return DataError(message, path=source.path, line=line, column=fault.column, text=text, remedy=remedy)
+            message, remedy = f"{message} (this looks like {likely})", Argument("format", likely)
+        return DataError(message, source=source.path, line=line, column=fault.column, value=text, remedy=remedy)
 
     def _finish(self, source: Source) -> None:
         self.truncated |= source.truncated
         if source.raw.shrunk():
-            raise DataError("the file became shorter while it was being read", path=source.path)
+            raise DataError("the file became shorter while it was being read", source=source.path)
         if source.raw.changed():
             self.changed.append(source.path)
             self.note(f"{source.path} changed while it was being read")
@@ -387,16 +395,16 @@ class Stream:
             if label == label and label != "":  # nan and "" are the labels of unlabelled examples
                 self.labels.setdefault(label, origin)
 
-    def _tell_twins(self) -> None:
+    def _note_duplicate_files(self) -> None:
         seen: dict[tuple[int, str], str] = {}
         for known in filter(None, self.identity):
             what = (known.size, known.ends)
             if known.size and what in seen:
-                self.twins = self.twins or (seen[what], known.path)
+                self.duplicate_files = self.duplicate_files or (seen[what], known.path)
                 self.note(f"{seen[what]} and {known.path} seem to be the same data")
             seen[what] = known.path
 
-    def _tell_labels(self) -> None:
+    def _note_labels(self) -> None:
         met = sorted(self.labels, key=lambda label: (isinstance(label, str), label))
         if met:
             shown = ", ".join(label if isinstance(label, str) else f"{label:g}" for label in met[:10])
@@ -430,7 +438,7 @@ def _nothing() -> None:
 
 def prepare(source: Source, format: str) -> None:
     """Look at the source's first bytes before anything is parsed: what it cannot be, and its byte order mark."""
-    if format in detect.BINARY:
+    if FORMATS[format].binary:
         return
     detect.refuse_strangers(source.head, source.path)
     detect.refuse_other_line_ends(source.head, source.path)

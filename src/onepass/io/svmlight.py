@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepass._jit import jit
+from onepass.errors import Argument, Phrase
 from onepass.io.blocks import Work, works_of_lines
 from onepass.io.chunk import Bytes
 from onepass.io.lines import (
@@ -21,10 +22,10 @@ from onepass.io.lines import (
     KEEP_NONE,
     KEEP_SUM,
     NUMBER,
+    CsrBuffer,
     Example,
     LineError,
-    State,
-    Table,
+    TokenizerState,
     carriage_return,
     finite,
     tidied,
@@ -38,10 +39,12 @@ from onepass.io.words import three_words, whole, word
 QID, ZERO = 1, 2  # remarks: a qid was ignored; index 0 was met
 
 TOKEN = re.compile(rb"[^ \t]+")
+JOIN = Phrase("{} or {}", Argument("duplicates", "sum"), Argument("duplicates", "last"))
+FOLD = Phrase("{} or {}", Argument("bits", 24), Argument("max_features"))
 DUPLICATES = {"error": KEEP_NONE, "sum": KEEP_SUM, "last": KEEP_LAST}
 
 
-class Rules(NamedTuple):
+class SvmlightRules(NamedTuple):
     """The options as the kernel sees them."""
 
     base: np.int64  # the first index: 0 or 1
@@ -82,10 +85,10 @@ class Svmlight:
         between("max_features", self.max_features, 1, 2**31)
 
     @property
-    def rules(self) -> Rules:
+    def rules(self) -> SvmlightRules:
         """What the kernel needs to know of the options."""
         folded = self.bits is not None
-        return Rules(
+        return SvmlightRules(
             np.int64(not self.zero_based),
             np.int64(2**63 - 1 if folded else self.max_features),
             np.int64((1 << self.bits) - 1 if self.bits is not None else -1),
@@ -103,12 +106,12 @@ class Svmlight:
         if flags & QID:
             notes.append("qid: query numbers were ignored")
         if self.zero_based and not flags & ZERO:
-            notes.append("no line has an index 0, though --zero-based was given")
+            notes.append(Phrase("no line has an index 0, though {} was given", Argument("zero_based", True)))
         return notes
 
-    def tokenize(self, text: Bytes, size: int, table: Table, state: State) -> State:
+    def tokenize(self, text: Bytes, size: int, table: CsrBuffer, state: TokenizerState) -> TokenizerState:
         """Read on until the end or a line for `read_line`."""
-        return State(*map(int, _tokenize(self.rules, text, np.uint64(size), table, state)))
+        return TokenizerState(*map(int, _tokenize(self.rules, text, np.uint64(size), table, state)))
 
     def read_line(self, line: bytes) -> Example | None:
         """The definition: label, features and remarks of one line; None if it holds nothing. Raises LineError.
@@ -140,7 +143,7 @@ class Svmlight:
             flags |= ZERO * (index == 0 and self.zero_based)
         tidy_row = tidied(indices, values, int(self.rules.keep))
         if tidy_row is None:
-            raise LineError("an index stands twice in the row", None, "--duplicates=sum or --duplicates=last")
+            raise LineError("an index stands twice in the row", None, JOIN)
         if not all(map(math.isfinite, tidy_row[1])):
             raise LineError("the sum of a duplicate index is beyond the largest float")
         return Example(label, *tidy_row, flags)
@@ -171,20 +174,20 @@ class Svmlight:
             raise LineError(f"an index of {len(name)} digits", column)
         index = int(name) - (not self.zero_based)
         if index < 0:
-            raise LineError("index 0, but indices start at 1", column, "--zero-based")
+            raise LineError("index 0, but indices start at 1", column, Argument("zero_based", True))
         if self.bits is not None:
             return index % (1 << self.bits)
         if index >= self.max_features:
             shown = name.decode() if len(name) <= 20 else f"{name[:8].decode()}… ({len(name)} digits)"
             size = f"needs {8e-9 * index:,.3g} GB of weights; " if index < 2**40 else ""
-            raise LineError(
-                f"index {shown} {size}the limit is {self.max_features} features", column, "--bits 24 or --max-features"
-            )
+            raise LineError(f"index {shown} {size}the limit is {self.max_features} features", column, FOLD)
         if index == previous and self.duplicates == "error":
-            raise LineError(f"index {name.decode()} stands twice", column, "--duplicates=sum or --duplicates=last")
+            raise LineError(f"index {name.decode()} stands twice", column, JOIN)
         if index < previous and self.unsorted == "error":
             before = previous + (not self.zero_based)
-            raise LineError(f"index {name.decode()} after {before} (must increase)", column, "--unsorted=sort")
+            raise LineError(
+                f"index {name.decode()} after {before} (must increase)", column, Argument("unsorted", "sort")
+            )
         return index
 
     def _value(self, word: re.Match[bytes]) -> float:

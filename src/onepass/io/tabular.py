@@ -17,7 +17,7 @@ import numpy as np
 from onepass.errors import DataError, printable
 from onepass.io.blocks import Work
 from onepass.io.chunk import Labels
-from onepass.io.columns import EMPTY, NUMBER, TEXT, CellError, Choices, Plan, examples, make_plan
+from onepass.io.columns import EMPTY, NUMBER, TEXT, CellError, ColumnPlan, TableOptions, examples, make_plan
 from onepass.io.lines import BadLine, LineError, Parsed
 from onepass.io.sources import Source
 from onepass.rows import AnyRows, Dense
@@ -27,20 +27,20 @@ END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 @dataclass(frozen=True)
-class _Table(Choices):
+class _Table(TableOptions):
     splits = False
 
-    def _plan(self, schema: Any, source: Source) -> Plan:
+    def _plan(self, schema: Any, source: Source) -> ColumnPlan:
         plan = make_plan(self, list(schema.names), [_kind(field.type) for field in schema], source.path)
         if not plan.used:  # a batch without columns may claim any number of rows: there would be no end
-            raise DataError("there is no column to read", path=source.path)
+            raise DataError("there is no column to read", source=source.path)
         for place in plan.used:
             kind = str(schema.field(place).type)
             if plan.kinds[place] == NUMBER and not kind.startswith(("int", "uint", "double", "float", "halffloat")):
                 source.note(f"column {plan.names[place]!r}: {kind} was read as float64")
         return self.settle(plan, source.path)
 
-    def _parse(self, batch: Any, plan: Plan, start: int) -> Parsed:
+    def _parse(self, batch: Any, plan: ColumnPlan, start: int) -> Parsed:
         rows: AnyRows = Dense(np.zeros((0, 0)))
         labels: Labels | None = None
         bad = list[BadLine]()
@@ -64,7 +64,7 @@ def _kind(kind: Any) -> str:
     return EMPTY if types.is_null(kind) else str(kind)
 
 
-def _read(column: Any, plan: Plan, place: int) -> Any:
+def _read(column: Any, plan: ColumnPlan, place: int) -> Any:
     """The column as float64 or string."""
     import pyarrow
     from pyarrow import types
@@ -95,13 +95,13 @@ def _arrow_errors(source: Source) -> Iterator[None]:
     except (pyarrow.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"damaged or cut short ({printable(str(error))})", path=source.path) from error
+        raise DataError(f"damaged or cut short ({printable(str(error))})", source=source.path) from error
 
 
 def _need_plain_file(source: Source, what: str) -> None:
     if not source.direct:
         raise DataError(
-            f"{what} is read from both ends and must be a plain file", path=source.path, remedy="save it first"
+            f"{what} is read from both ends and must be a plain file", source=source.path, remedy="save it first"
         )
 
 
@@ -132,7 +132,7 @@ class Parquet(_Table):
                 if left.num_rows:
                     yield Work(size * done // max(total, done), partial(self._parse, left, plan, done - left.num_rows))
         if done != total:
-            raise DataError(f"{done} rows, but its footer promises {total}", path=source.path)
+            raise DataError(f"{done} rows, but its footer promises {total}", source=source.path)
 
 
 @dataclass(frozen=True)
@@ -169,11 +169,11 @@ class Arrow(_Table):
         source.must_hold(done)
         # A stream cut between two messages reads as a whole one: only the closing mark tells.
         if text.last != END_OF_STREAM:
-            raise DataError("the Arrow stream ends early: it has no end mark", path=source.path)
+            raise DataError("the Arrow stream ends early: it has no end mark", source=source.path)
         if text.read(1):
-            raise DataError("bytes follow the end of the Arrow stream", path=source.path)
+            raise DataError("bytes follow the end of the Arrow stream", source=source.path)
 
-    def _cut(self, batch: Any, plan: Plan, done: int, consumed: int, begin: int) -> Iterator[Work]:
+    def _cut(self, batch: Any, plan: ColumnPlan, done: int, consumed: int, begin: int) -> Iterator[Work]:
         batch.validate()  # or a batch may claim more rows than there will ever be
         rows = max(256, CELLS // max(1, len(plan.used)))
         for start in range(max(0, begin - done), batch.num_rows, rows):

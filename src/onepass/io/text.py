@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import jit
-from onepass.errors import DataError
-from onepass.io.blocks import Block, Load, Work, blocks
+from onepass.errors import Argument, DataError, Phrase
+from onepass.io.blocks import Load, TextBlock, Work, blocks
 from onepass.io.chunk import Labels
 from onepass.io.hashing import murmur3
 from onepass.io.lines import KEEP_SUM, BadLine, LineError, Parsed, tidy
@@ -101,9 +101,10 @@ class JsonLines:
         """Blocks of lines."""
         if self.text_column is None:
             message = "JSON lines are read as text, and it is not said which member holds it"
-            raise DataError(message, path=source.path, remedy="--text-column NAME")
+            raise DataError(message, source=source.path, remedy=Argument("text_column", like="NAME"))
         if self.target is None and self.labelled:
-            raise DataError("it is not said which member is the label", path=source.path, remedy="--target NAME")
+            message = "it is not said which member is the label"
+            raise DataError(message, source=source.path, remedy=Argument("target", like="NAME"))
         for load in blocks(source):
             if not self._kinds:
                 self._look(load)
@@ -115,7 +116,7 @@ class JsonLines:
 
     def remarks(self, flags: int) -> list[str]:
         """What to tell the user after the last line."""
-        return [f"words are hashed into 2^{self.bits} places (--bits)"]
+        return [Phrase("words are hashed into 2^{} places ({})", self.bits, Argument("bits"))]
 
     def _look(self, load: Load) -> None:
         """The first label decides for all blocks, which are parsed in any order, whether labels are numbers or text."""
@@ -127,7 +128,7 @@ class JsonLines:
                     return
 
     def _parse(self, load: Load, skip: bool) -> Parsed:
-        block: Block = load.block()
+        block: TextBlock = load.block()
         lines = _lines(block)
         texts, labels, bad = list[bytes](), list[float | str | None](), list[BadLine]()
         places = list[int]()
@@ -193,5 +194,5 @@ class JsonLines:
         raise LineError(f"no label in member {self.target!r}: it must be text or a finite number")
 
 
-def _lines(block: Block) -> list[bytes]:
+def _lines(block: TextBlock) -> list[bytes]:
     return block.text[: block.size].tobytes().split(b"\n")[:-1]

@@ -16,10 +16,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepass._jit import jit
+from onepass.errors import Argument, Phrase
 from onepass.io.blocks import Work, works_of_lines
 from onepass.io.chunk import Bytes
 from onepass.io.hashing import hashed, murmur3
-from onepass.io.lines import KEEP_SUM, Example, LineError, State, Table, carriage_return, finite, tidied, tidy
+from onepass.io.lines import (
+    KEEP_SUM,
+    CsrBuffer,
+    Example,
+    LineError,
+    TokenizerState,
+    carriage_return,
+    finite,
+    tidied,
+    tidy,
+)
 from onepass.io.numbers import READ, TENS, decimal, number, short_decimal, short_feature
 from onepass.io.options import between
 from onepass.io.sources import Source
@@ -31,7 +42,7 @@ WORD = re.compile(rb"[^ \t]+")
 CONTROL = re.compile(rb"[\0-\x08\x0a-\x1f]")
 
 
-class Rules(NamedTuple):
+class VwRules(NamedTuple):
     """The options as the kernel sees them."""
 
     mask: np.uint64  # 2^bits − 1
@@ -62,12 +73,12 @@ class VowpalWabbit:
 
     def remarks(self, flags: int) -> list[str]:
         """What to tell the user after the last line."""
-        return [f"features are hashed into 2^{self.bits} places (--bits)"]
+        return [Phrase("features are hashed into 2^{} places ({})", self.bits, Argument("bits"))]
 
-    def tokenize(self, text: Bytes, size: int, table: Table, state: State) -> State:
+    def tokenize(self, text: Bytes, size: int, table: CsrBuffer, state: TokenizerState) -> TokenizerState:
         """Read on until the end or a line for `read_line`."""
-        rules = Rules(np.uint64((1 << self.bits) - 1), np.bool_(self.labelled))
-        return State(*map(int, _tokenize(rules, text, np.uint64(size), table, state)))
+        rules = VwRules(np.uint64((1 << self.bits) - 1), np.bool_(self.labelled))
+        return TokenizerState(*map(int, _tokenize(rules, text, np.uint64(size), table, state)))
 
     def read_line(self, line: bytes) -> Example | None:
         """The definition: label and hashed features of one line; None if it is blank. Raises LineError.

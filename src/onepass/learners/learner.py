@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from onepass.errors import Argument, Phrase
 from onepass.schedules import Schedule, Tabulated, checked
 
 
@@ -64,9 +65,8 @@ def inputs(N: Any, setting: Setting) -> float:
     """N of barkai1995: as given to the learner, else the number of features declared on the pass."""
     found = setting.features if N is None else N
     if found is None:
-        raise ValueError(
-            "N: the rate of this learner is η(t/N)/N; give it the number of inputs, N=…, or declare n_features"
-        )
+        words = "N: the rate of this learner is η(t/N)/N; give it the number of inputs, N=…, or declare {}"
+        raise ValueError(Phrase(words, Argument("n_features")))
     if isinstance(found, bool) or not isinstance(found, (int, float, np.number)) or not 0.0 < found < math.inf:
         raise ValueError(f"N: a positive number expected, got {found!r}")
     return float(found)

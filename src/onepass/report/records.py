@@ -24,7 +24,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     with open(path, "rb") as file:
         data = file.read(LARGEST + 1)
     if len(data) > LARGEST:
-        raise DataError(f"more than {LARGEST >> 20} MB: not what a command printed", path=os.fspath(path))
+        raise DataError(f"more than {LARGEST >> 20} MB: not what a command printed", source=os.fspath(path))
     if data[8:9] == b"{" and data[:1] != b"{":
         return of_model(path)
     return parse(data, os.fspath(path))
@@ -39,7 +39,7 @@ def parse(data: bytes, path: str) -> dict[str, Any]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise DataError("neither a model file nor JSON", path=path) from None
+        raise DataError("neither a model file nor JSON", source=path) from None
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -50,10 +50,10 @@ def parse(data: bytes, path: str) -> dict[str, Any]:
                 break
         if found is None:
             raise DataError(
-                "neither a model file nor what --json or --jsonl prints (or the run did not end)", path=path
+                "neither a model file nor what --json or --jsonl prints (or the run did not end)", source=path
             ) from None
     if not isinstance(found, dict) or not isinstance(found.get("command"), str):
-        raise DataError("not what --json prints: it does not name its command", path=path)
+        raise DataError("not what --json prints: it does not name its command", source=path)
     return found
 
 
@@ -87,10 +87,10 @@ def join_records(records: list[dict[str, Any]], paths: list[str]) -> dict[str, A
     if len(records) == 1:
         return records[0]
     if len(models) != 1 or len(runs) != 1:
-        raise DataError("one run, one model, or one of each expected: a page shows one run", path=paths[1])
+        raise DataError("one run, one model, or one of each expected: a page shows one run", source=paths[1])
     run, model = runs[0], models[0]
     if run.get("certificate") != model.get("certificate"):
-        raise DataError("the model's certificate is not the run's: they do not belong together", path=paths[1])
+        raise DataError("the model's certificate is not the run's: they do not belong together", source=paths[1])
     details = {**model["details"], **run.get("details", {})}
     return {**run, "details": details}
 
@@ -99,12 +99,12 @@ def page_of(record: dict[str, Any], path: str) -> Page:
     """The page of a record, whatever command it comes from. A DataError names the first field that is not right."""
     kind = record["command"]
     if kind not in KINDS:
-        raise DataError(f"there is no page for {printable(kind)!r}: {', '.join(sorted(KINDS))} have one", path=path)
+        raise DataError(f"there is no page for {printable(kind)!r}: {', '.join(sorted(KINDS))} have one", source=path)
     module, check = KINDS[kind]
     try:
         check(record, "")
     except WrongFieldError as wrong:
-        raise DataError(f"its field {printable(str(wrong))}", path=path) from None
+        raise DataError(f"its field {printable(str(wrong))}", source=path) from None
     made = importlib.import_module(f"onepass.report.{module}").page(record)
     assert isinstance(made, Page)
     return made

@@ -15,7 +15,7 @@ import numpy as np
 from onepass.errors import DataError
 from onepass.io import Stream, open_stream
 from onepass.io import compression as codecs
-from onepass.io.formats import SPANNED
+from onepass.io.formats import FORMATS
 from onepass.io.sources import HEAD, Identity
 from onepass.scale.chunks import Chunk, DataChunk, FileChunk, pairs_of_rows
 
@@ -77,25 +77,24 @@ def _files(paths: Any, chunk_bytes: int, reading: dict[str, Any]) -> Inputs:
     reading.pop("threads", None)  # a task parses in its own thread
     with open_stream(paths, **reading) as stream:  # opened to learn the format, and that every file is there
         format, files, known = stream.format, stream.paths, stream.identity
-        void, notes = _twins(stream), tuple(stream.notes)
+        void, notes = _reasons(stream), tuple(stream.notes)
     reading = reading | {"format": format}
     chunks: list[Chunk] = []
     for path, identity in zip(files, known, strict=True):
         if identity is None:
-            raise DataError("only plain files can be spread over workers", path=path, remedy="save it first")
+            raise DataError("only plain files can be spread over workers", source=path, remedy="save it first")
         where = os.path.abspath(path)
         for span, size in _spans(path, identity, format, reading.get("compression"), chunk_bytes):
             chunks.append(FileChunk(len(chunks), where, span, identity.size, identity.ends, reading, size))
     if not chunks:
-        raise DataError("no examples", path=files[0])
+        raise DataError("no examples", source=files[0])
     kept = tuple(identity for identity in known if identity is not None)
     return Inputs(chunks, [None] * len(chunks), void=void, notes=notes, format=format, identity=kept)
 
 
-def _twins(stream: Stream) -> tuple[str, ...]:
-    if stream.twins is None:
-        return ()
-    return (f"{stream.twins[0]} and {stream.twins[1]} seem to be the same data, fed twice",)
+def _reasons(stream: Stream) -> tuple[str, ...]:
+    """Why no certificate can be given."""
+    return () if stream.duplicate_reason is None else (stream.duplicate_reason,)
 
 
 def _spans(
@@ -106,7 +105,7 @@ def _spans(
         return
     with open(path, "rb") as file:
         packed = compression or codecs.detect(file.read(min(8, HEAD)), path)
-    if format not in SPANNED or packed != "none":
+    if not FORMATS[format].spanned or packed != "none":
         yield None, identity.size
     elif format == "parquet":
         yield from _row_groups(path, chunk_bytes)
@@ -123,7 +122,7 @@ def _row_groups(path: str, chunk_bytes: int) -> Iterable[tuple[tuple[int, int], 
     try:
         footer = parquet.read_metadata(path)
     except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"damaged or cut short ({error})", path=path) from error
+        raise DataError(f"damaged or cut short ({error})", source=path) from error
     first, size = 0, 0
     for group in range(footer.num_row_groups):
         size += footer.row_group(group).total_byte_size

@@ -161,7 +161,7 @@ class _Run:
             job = job if found.radius is None else job._replace(radius=found.radius)
         if job.options["classes"] is None:
             if not met:
-                raise DataError("no examples", path=getattr(self.inputs.chunks[0], "path", None))
+                raise DataError("no examples", source=getattr(self.inputs.chunks[0], "path", None))
             if len(met) < 2:
                 raise DataError(f"y: all labels are {next(iter(met))!r}; at least two classes are needed")
             if len(met) > 2:

@@ -188,7 +188,7 @@ def _checked(chunk: Chunk, data: Any, told: ReadReport) -> Any:
 
 
 def _located(chunk: Chunk, error: DataError) -> DataError:
-    if error.path is not None:
+    if error.source is not None:
         return error
     return DataError(f"{chunk}: {error}")
 

@@ -8,7 +8,7 @@ import weakref
 
 import pytest
 
-from onepass.io.ahead import Ahead, Task
+from onepass.io.prefetch import Prefetcher, Task
 
 WAYS = [(0, 1, False), (0, 4, True), (1, 1, False), (1, 6, False), (3, 5, False), (1, 3, True), (2, 9, True)]
 
@@ -45,16 +45,16 @@ def taken(ahead):
 
 @ways
 def test_results_come_in_order(threads, room, beside):
-    found = taken(Ahead(tasks(200), threads, room, beside=beside))
+    found = taken(Prefetcher(tasks(200), threads, room, beside=beside))
     assert found == [(number, number * number) for number in range(200)]
 
 
 @ways
 def test_an_error_is_raised_where_its_result_would_have_come(threads, room, beside):
     before = [(number, number * number) for number in range(37)]
-    assert taken(Ahead(tasks(60, fails=(37, 39)), threads, room, beside=beside)) == [*before, "task 37"]
-    assert taken(Ahead(tasks(60, breaks=37), threads, room, beside=beside)) == [*before, "dealing 37"]
-    assert taken(Ahead(tasks(60, fails=(37,), breaks=38), threads, room, beside=beside)) == [*before, "task 37"]
+    assert taken(Prefetcher(tasks(60, fails=(37, 39)), threads, room, beside=beside)) == [*before, "task 37"]
+    assert taken(Prefetcher(tasks(60, breaks=37), threads, room, beside=beside)) == [*before, "dealing 37"]
+    assert taken(Prefetcher(tasks(60, fails=(37,), breaks=38), threads, room, beside=beside)) == [*before, "task 37"]
 
 
 @ways
@@ -68,7 +68,7 @@ def test_what_ends_a_thread_ends_the_taking(threads, room, beside, where):
         yield Task(5, leave if where == "task" else lambda: 5)
         leave()
 
-    ahead = Ahead(dealt(), threads, room, beside=beside)
+    ahead = Prefetcher(dealt(), threads, room, beside=beside)
     with pytest.raises(SystemExit, match="7"):
         list(ahead)
     assert ahead.close()
@@ -83,7 +83,7 @@ def test_no_more_is_dealt_than_there_is_room_for(threads, room, beside):
             dealt[0] += 1
             yield task
 
-    ahead = Ahead(counted(), threads, room, beside=beside)
+    ahead = Prefetcher(counted(), threads, room, beside=beside)
     for number, _ in ahead:
         time.sleep(0.001)
         most = max(most, dealt[0] - number)
@@ -107,7 +107,7 @@ def test_the_taker_does_what_stands_behind_a_task_that_takes_long():
             while number == 0 and ahead._pool._work_queue.qsize():
                 time.sleep(0.001)  # until the pool's only thread is at it
 
-    ahead = Ahead(dealt(), 1, 4, beside=False)
+    ahead = Prefetcher(dealt(), 1, 4, beside=False)
     assert [number for number, _ in ahead] == [0, 1, 2, 3]
     assert ahead.close()
     assert who[0] is not threading.current_thread()
@@ -123,7 +123,7 @@ def test_a_dealer_that_has_dealt_enough_does_tasks():
         if len(who) == 4:
             all_done.set()
 
-    ahead = Ahead((Task(number, lambda number=number: run(number)) for number in range(5)), 0, 4, beside=True)
+    ahead = Prefetcher((Task(number, lambda number=number: run(number)) for number in range(5)), 0, 4, beside=True)
     results = iter(ahead)
     next(results)
     assert all_done.wait(10)  # though nobody takes
@@ -133,7 +133,7 @@ def test_a_dealer_that_has_dealt_enough_does_tasks():
 
 @ways
 def test_closed_early_nothing_goes_on(threads, room, beside):
-    ahead = Ahead(tasks(10_000), threads, room, beside=beside)
+    ahead = Prefetcher(tasks(10_000), threads, room, beside=beside)
     assert next(iter(ahead)) == (0, 0)
     assert ahead.close()
     assert not any(thread.name.startswith("onepass") for thread in threading.enumerate())
@@ -147,7 +147,7 @@ def test_a_dealer_that_waits_forever_is_left_behind():
         never.wait()
         yield Task(1, lambda: 1)
 
-    ahead = Ahead(stuck(), 1, 3, beside=True)
+    ahead = Prefetcher(stuck(), 1, 3, beside=True)
     assert next(iter(ahead)) == (0, 0)
     assert not ahead.close(0.05)
     never.set()
@@ -161,7 +161,7 @@ def test_an_error_keeps_nothing_alive(threads, room, beside, faults):
     gc.collect()
     gc.disable()
     try:
-        ahead = Ahead(tasks(9, **faults), threads, room, beside=beside)
+        ahead = Prefetcher(tasks(9, **faults), threads, room, beside=beside)
         assert isinstance(taken(ahead)[-1], str)
         left = weakref.ref(ahead)
         del ahead

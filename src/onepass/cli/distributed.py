@@ -3,53 +3,49 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from onepass.cli import learning as learner
-from onepass.cli import reading as reader
-from onepass.cli import terminal
+from onepass.cli import inputs, terminal, training
+from onepass.cli.options import Arguments, Size, option, options_of
 from onepass.cli.outputs import Output
 
-_OPTIONS = (
-    click.option("--dask", metavar="ADDRESS|local:N", help="Spread over the workers of this Dask scheduler."),
-    click.option("--workers", type=click.IntRange(1), help="Spread over N processes of this machine."),
-    click.option(
+if TYPE_CHECKING:
+    from onepass.certificates import Certificate
+    from onepass.scale import Inputs, Merged, Progress
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Over which workers to spread, if at all."""
+
+    dask: str | None = option(
+        "--dask", metavar="ADDRESS|local:N", help="Spread over the workers of this Dask scheduler."
+    )
+    workers: int | None = option("--workers", type=click.IntRange(1), help="Spread over N processes of this machine.")
+    chunk_bytes: int = option(
         "--chunk-bytes",
-        type=learner.Size(),
+        type=Size(),
         default="64MB",
         show_default=True,
         help="With --dask or --workers: size of a chunk. Each restarts the learner; it is part of the result.",
-    ),
-    click.option(
+    )
+    waves: int = option(
         "--waves",
         type=click.IntRange(1),
         default=1,
         show_default=True,
         help="With --dask or --workers: how often chunks are merged; each wave starts from the last.",
-    ),
-    click.option("--tls-ca-file", metavar="FILE", help="With --dask tls://…: the authority's certificate."),
-    click.option("--tls-cert", metavar="FILE", help="With --dask tls://…: this side's certificate."),
-    click.option("--tls-key", metavar="FILE", help="With --dask tls://…: this side's key."),
-)
-
-
-@dataclass(frozen=True)
-class Spreading:
-    """How to spread, if at all."""
-
-    dask: str | None
-    workers: int | None
-    chunk_bytes: int
-    waves: int
-    tls_ca_file: str | None
-    tls_cert: str | None
-    tls_key: str | None
+    )
+    tls_ca_file: str | None = option(
+        "--tls-ca-file", metavar="FILE", help="With --dask tls://…: the authority's certificate."
+    )
+    tls_cert: str | None = option("--tls-cert", metavar="FILE", help="With --dask tls://…: this side's certificate.")
+    tls_key: str | None = option("--tls-key", metavar="FILE", help="With --dask tls://…: this side's key.")
 
     @property
     def asked(self) -> bool:
@@ -73,44 +69,41 @@ class Spreading:
         return {name: file for name, file in given.items() if file is not None}
 
 
-def options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options for several workers; the command gets them as `spreading`."""
-    return terminal.gathering(function, "spreading", _OPTIONS, lambda given: Spreading(**given), "Several machines")
+options = options_of(Distribution, "Several machines")
 
 
 def train(
-    spreading: Spreading,
+    distribution: Distribution,
     paths: tuple[str, ...],
     output: Output | None,
-    options: dict[str, Any],
-    reading: dict[str, Any],
-    say: terminal.Say,
+    options: Arguments,
+    reading: inputs.Reading,
+    messages: terminal.Messages,
 ) -> float | None:
     """Learn on the workers; print the certificate, write the model. The certified risk, if there is one."""
     _refuse(options)
     begin = time.perf_counter()
-    inputs = _cut(paths, spreading.chunk_bytes, asked(reading))
-    for note in inputs.notes:
-        say.aside(note)
-    with _connected(spreading) as client:
+    parts = _cut(paths, distribution.chunk_bytes, reading.in_python())
+    for note in parts.notes:
+        messages.note(note)
+    with _connected(distribution) as client:
         workers = len(client.nthreads())
-        chunks = len(inputs.chunks)
-        say.aside(f"{_many(chunks, 'chunk')} of {inputs.format}, {_many(workers, 'worker')}")
+        chunks = len(parts.chunks)
+        messages.note(f"{_many(chunks, 'chunk')} of {parts.format}, {_many(workers, 'worker')}")
         if chunks < workers:
-            say.aside(
+            messages.note(
                 "too few chunks for all workers: a smaller --chunk-bytes, or more files where a file is one chunk"
             )
-        merged = _learn(inputs, client, spreading.waves, options, say)
-    reader.check_bad(merged, reading["max_bad"])
+        merged = _learn(parts, client, distribution.waves, options, messages)
+    seen = merged.rows + merged.skipped
+    inputs.check_share(merged.skipped, max(seen, 1000), seen, reading.max_bad)
     certificate = merged.certificate()
     if output is not None:
         model = merged.model()
-        with reader.opened(paths, reading) as stream:  # its first rows settle what the workers found, each for itself
+        with inputs.opened(paths, reading) as stream:  # its first rows settle what the workers found, each for itself
             next(stream)
-        found = {"format": stream.format, "columns": stream.columns, "decided": stream.decided}
-        read: Any = SimpleNamespace(**found, skipped=merged.skipped)
-        model.about["reading"] = reader.remember(reading, read)
-        model.about["data"] = [reader.identity(known) for known in inputs.identity]
+        model.about["reading"] = inputs.remember(reading, stream, merged.skipped)
+        model.about["data"] = inputs.identities(parts.identity)
         with output.writing():
             model.save(output.path, overwrite=output.overwrite)
     seconds = time.perf_counter() - begin
@@ -120,7 +113,7 @@ def train(
         "rows": merged.rows,
         "rounds": merged.rounds,
         "mistakes": merged.mistakes,
-        "bytes": inputs.bytes,
+        "bytes": parts.bytes,
         "risk": None if certificate.withheld else certificate.risk,
         "features": merged.width,
         "classes": list(merged.classes),
@@ -132,14 +125,14 @@ def train(
         "workers": workers,
         **outcome._asdict(),
     }
-    say.result(result, lambda: _summary(result, certificate))
-    rate = (inputs.bytes or 0) / 1e6 / seconds
-    say.aside(f"{seconds:.2f} s, {rate:.0f} MB/s, {merged.rows / seconds:,.0f} rows/s on {workers} workers")
+    messages.result(result, lambda: _summary(result, certificate))
+    rate = (parts.bytes or 0) / 1e6 / seconds
+    messages.note(f"{seconds:.2f} s, {rate:.0f} MB/s, {merged.rows / seconds:,.0f} rows/s on {workers} workers")
     return None if certificate.withheld else certificate.risk
 
 
-def _summary(result: dict[str, Any], certificate: Any) -> str:
-    classes = ", ".join(reader.label_text(label) for label in result["classes"])
+def _summary(result: terminal.Record, certificate: Certificate) -> str:
+    classes = ", ".join(inputs.label_text(label) for label in result["classes"])
     waves = f" in {result['waves']} waves, the model counts from wave {result['begin']} on" * (result["waves"] > 1)
     again, lost = result["again"], result["lost"]
     lines = [
@@ -153,38 +146,31 @@ def _summary(result: dict[str, Any], certificate: Any) -> str:
     return "\n".join(lines)
 
 
-def asked(reading: dict[str, Any]) -> dict[str, Any]:
-    """The reading options that were given, as `cut` takes them."""
-    given = reader.said(reading) | ({"on_error": "skip"} if reading["on_error"] == "skip" else {})
-    given.pop("threads", None)
-    return given
-
-
-def check(spreading: Spreading, reading: dict[str, Any], output: str | None) -> None:
+def check(distribution: Distribution, reading: inputs.Reading, output: str | None) -> None:
     """Refuse options that do not go together."""
-    if spreading.dask is not None and spreading.workers is not None:
+    if distribution.dask is not None and distribution.workers is not None:
         raise click.UsageError("--dask and --workers: give one of them")
     if output == "-":
         raise click.UsageError("--output - is not supported: a model is a file")
-    if reading["on_error"] not in ("stop", "skip"):
+    if reading.on_error not in ("stop", "skip"):
         raise click.UsageError("--on-error quarantine=FILE works in one process; with several workers use skip or stop")
-    if spreading.tls and spreading.local is not None:
+    if distribution.tls and distribution.local is not None:
         raise click.UsageError("--tls-…: workers of this machine listen on the loopback interface only, without TLS")
 
 
-def _refuse(options: dict[str, Any]) -> None:
+def _refuse(options: Arguments) -> None:
     """What several machines cannot give, before any of them is started."""
     from onepass.errors import ConversionError
     from onepass.scale.tasks import refuse
 
-    run = learner.make(options)
+    run = training.make(options)
     try:
         refuse(run.conversion, run.cutoffs, options)
     except ConversionError as error:
         raise click.UsageError(str(error)) from None
 
 
-def _cut(paths: tuple[str, ...], chunk_bytes: int, given: dict[str, Any]) -> Any:
+def _cut(paths: tuple[str, ...], chunk_bytes: int, given: Arguments) -> Inputs:
     from onepass.errors import DataError
     from onepass.scale import cut
 
@@ -199,50 +185,50 @@ def _cut(paths: tuple[str, ...], chunk_bytes: int, given: dict[str, Any]) -> Any
 
 
 @contextmanager
-def _connected(spreading: Spreading) -> Iterator[Any]:
+def _connected(distribution: Distribution) -> Iterator[Any]:
     from onepass.scale import connect, local_workers
     from onepass.scale.clusters import tls_faults
 
-    if spreading.local is not None:
-        with local_workers(spreading.local) as client:
+    if distribution.local is not None:
+        with local_workers(distribution.local) as client:
             yield client
         return
-    assert spreading.dask is not None
-    if spreading.tls and spreading.dask.startswith("tcp://"):
-        raise click.UsageError(f"--tls-…: {spreading.dask} is not encrypted; the address must start with tls://")
-    files: dict[str, str | None] = {name: spreading.tls.get(name) for name in ("tls_ca_file", "tls_cert", "tls_key")}
-    if wrong := tls_faults(spreading.dask, files):
+    assert distribution.dask is not None
+    if distribution.tls and distribution.dask.startswith("tcp://"):
+        raise click.UsageError(f"--tls-…: {distribution.dask} is not encrypted; the address must start with tls://")
+    files: dict[str, str | None] = {name: distribution.tls.get(name) for name in ("tls_ca_file", "tls_cert", "tls_key")}
+    if wrong := tls_faults(distribution.dask, files):
         raise click.UsageError("; ".join(f"--{name.replace('_', '-')}: {why}" for name, why in wrong.items()))
-    with connect(spreading.dask, **spreading.tls) as client:
+    with connect(distribution.dask, **distribution.tls) as client:
         yield client
 
 
-def _learn(inputs: Any, client: Any, waves: int, options: dict[str, Any], say: terminal.Say) -> Any:
+def _learn(parts: Inputs, client: Any, waves: int, options: Arguments, messages: terminal.Messages) -> Merged:
     from onepass.errors import DataError
-    from onepass.scale import Progress, learn
+    from onepass.scale import learn
 
     latest: Progress | None = None
     try:
-        with terminal.bar(inputs.bytes, say) as tick:
+        with terminal.bar(parts.bytes, messages) as tick:
 
             def watch(progress: Progress) -> None:
                 nonlocal latest
                 latest = progress
                 tick(progress.bytes, lambda: _note(progress), lambda: _facts(progress))
 
-            return learn(inputs, client, waves=waves, watch=watch, **options)
+            return learn(parts, client, waves=waves, watch=watch, **options)
     except (ValueError, TypeError) as error:
         if isinstance(error, DataError):
             raise
         raise click.UsageError(str(error)) from None
     except KeyboardInterrupt:
         if latest is not None:
-            say.aside(f"interrupted after {latest.done} of {latest.chunks} chunks; no model was written. So far:")
-            say.aside(str(latest.certificate() or "no complete first chunk, no certificate"))
+            messages.note(f"interrupted after {latest.done} of {latest.chunks} chunks; no model was written. So far:")
+            messages.note(str(latest.certificate() or "no complete first chunk, no certificate"))
         raise
 
 
-def _note(progress: Any) -> str:
+def _note(progress: Progress) -> str:
     """The right end of the bar: the certificate speaks of the longest complete prefix of the chunks."""
     certificate = progress.certificate()
     risk = "risk ≤ ?" if certificate is None else _risk(certificate)
@@ -251,11 +237,11 @@ def _note(progress: Any) -> str:
     return f"{chunks}  {progress.rows:,} rows  {progress.mistakes:,} mistakes  {risk}{again}"
 
 
-def _risk(certificate: Any) -> str:
+def _risk(certificate: Certificate) -> str:
     return "no certificate" if certificate.withheld else f"risk ≤ {certificate.risk:.3f}"
 
 
-def _facts(progress: Any) -> dict[str, Any]:
+def _facts(progress: Progress) -> terminal.Record:
     certificate = progress.certificate()
     return {
         "done": progress.done,
@@ -270,7 +256,11 @@ def _facts(progress: Any) -> dict[str, Any]:
 
 
 def code(
-    spreading: Spreading, paths: tuple[str, ...], output: str | None, options: dict[str, Any], reading: dict[str, Any]
+    distribution: Distribution,
+    paths: tuple[str, ...],
+    output: str | None,
+    options: Arguments,
+    reading: inputs.Reading,
 ) -> str:
     """The Python that does the same."""
     import inspect
@@ -279,16 +269,16 @@ def code(
 
     defaults = {name: p.default for name, p in inspect.signature(Pass).parameters.items()} | {"learner": None}
     given = "".join(f", {name}={value!r}" for name, value in options.items() if value != defaults[name])
-    read = "".join(f", {name}={value!r}" for name, value in reading.items())
-    tls = "".join(f", {name}={file!r}" for name, file in spreading.tls.items())
-    where = f"local_workers({spreading.local})" if spreading.local else f"connect({spreading.dask!r}{tls})"
+    read = "".join(f", {name}={value!r}" for name, value in reading.in_python().items())
+    tls = "".join(f", {name}={file!r}" for name, file in distribution.tls.items())
+    where = f"local_workers({distribution.local})" if distribution.local else f"connect({distribution.dask!r}{tls})"
     lines = [
-        f"from onepass.scale import {'local_workers' if spreading.local else 'connect'}, cut, learn",
+        f"from onepass.scale import {'local_workers' if distribution.local else 'connect'}, cut, learn",
         "",
         'if __name__ == "__main__":  # worker processes import this file',
-        f"    inputs = cut({list(paths)!r}, chunk_bytes={spreading.chunk_bytes}{read})",
+        f"    inputs = cut({list(paths)!r}, chunk_bytes={distribution.chunk_bytes}{read})",
         f"    with {where} as client:",
-        f"        merged = learn(inputs, client, waves={spreading.waves}{given})",
+        f"        merged = learn(inputs, client, waves={distribution.waves}{given})",
         "    print(merged.certificate())",
     ]
     if output:

@@ -1,24 +1,21 @@
-"""Runs that can be stopped and gone on with: --checkpoint, --resume, and what Ctrl-C and SIGTERM do."""
+"""Runs that can be stopped and gone on with: --checkpoint and --resume."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import os
-import re
 import shlex
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from onepass.cli import reading as reader
-from onepass.cli import terminal
+from onepass.cli import inputs, terminal
+from onepass.cli.options import Duration, option, options_of
 from onepass.errors import CheckpointError, ModelError, ResumeError, printable
 
 if TYPE_CHECKING:
@@ -29,43 +26,22 @@ if TYPE_CHECKING:
     from onepass.passes import Pass
 
 SHARE = 20  # times as long as a checkpoint took to write, at least, until the next: below 5 % of the time
-FREE = (
-    "format",
-    "threads",
-    "on_error",
-    "max_bad",
-    "allow_truncated",
-    "max_line",
-    "max_expand",
-)  # reading options that may change on the way
 
 
-class Duration(click.ParamType):  # type: ignore[type-arg]
-    """Seconds, with units: 10s, 500ms, 5m, 1h."""
+@dataclass(frozen=True)
+class Checkpointing:
+    """Whether a run can be gone on with."""
 
-    name = "TIME"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        if isinstance(value, float | int):
-            return float(value)
-        found = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(ms|s|m|min|h|)", str(value).strip().lower())
-        if found is None:
-            self.fail(f"{value!r} is not a time such as 10s or 5m", param, ctx)
-        return float(found[1]) * {"ms": 0.001, "s": 1, "": 1, "m": 60, "min": 60, "h": 3600}[found[2]]
-
-
-_OPTIONS = (
-    click.option("--checkpoint", metavar="FILE", help="Keep the state of the run here, to go on from with --resume."),
-    click.option(
+    checkpoint: str | None = option(
+        "--checkpoint", metavar="FILE", help="Keep the state of the run here, to go on from with --resume."
+    )
+    checkpoint_every: float = option(
         "--checkpoint-every", type=Duration(), default="10s", show_default=True, help="How often FILE is written."
-    ),
-    click.option("--resume", is_flag=True, help="Go on from the --checkpoint FILE, if it is there."),
-)
+    )
+    resume: bool = option("--resume", is_flag=True, help="Go on from the --checkpoint FILE, if it is there.")
 
 
-def options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options; the command gets them as one dict `keeping`."""
-    return terminal.gathering(function, "keeping", _OPTIONS, dict, "Stopping and going on")
+options = options_of(Checkpointing, "Stopping and going on")
 
 
 def claim(outputs: Outputs, path: str | None) -> None:
@@ -74,19 +50,21 @@ def claim(outputs: Outputs, path: str | None) -> None:
         outputs.claim("--checkpoint", file)
 
 
-def begin(keeping: dict[str, Any], paths: tuple[str, ...], outputs: Outputs, force: bool, say: terminal.Say) -> Keeper:
+def begin(
+    checkpointing: Checkpointing, paths: tuple[str, ...], outputs: Outputs, force: bool, messages: terminal.Messages
+) -> Checkpointer:
     """The checkpoint of this command, locked until the command ends, and what was found in it."""
-    path, resume = keeping["checkpoint"], keeping["resume"]
-    kept = Keeper(path, keeping["checkpoint_every"], say)
+    path, resume = checkpointing.checkpoint, checkpointing.resume
+    checkpointer = Checkpointer(path, checkpointing.checkpoint_every, messages)
     if path is None:
         if resume:
             raise click.UsageError("--resume goes on from a checkpoint: add --checkpoint FILE")
-        return kept
+        return checkpointer
     if "-" in paths:
         if resume:
             raise click.UsageError("--resume: stdin cannot be read again; save it to a file, or begin without --resume")
-        kept.give_up("stdin")
-        return kept
+        checkpointer.give_up("stdin")
+        return checkpointer
     from onepass.io import checkpoint
 
     outputs.check("--checkpoint", path, force=True)  # what is there is looked at below
@@ -94,14 +72,14 @@ def begin(keeping: dict[str, Any], paths: tuple[str, ...], outputs: Outputs, for
         click.get_current_context().with_resource(checkpoint.locked(path))
         there = [file for file in (path, checkpoint.previous(path)) if os.path.exists(file)]
         if resume:
-            kept.again = True
-            kept.found, note = checkpoint.last(path)
-            if kept.found is not None:
-                _check_said(kept.found)
+            checkpointer.again = True
+            checkpointer.found, note = checkpoint.last(path)
+            if checkpointer.found is not None:
+                _check_said(checkpointer.found)
             if note is not None:
-                say.aside(note)
-            elif kept.found is None:
-                say.aside(f"{path} is not there yet: beginning with the first row")
+                messages.note(note)
+            elif checkpointer.found is None:
+                messages.note(f"{path} is not there yet: beginning with the first row")
         elif there and not force:
             raise click.UsageError(
                 f"--checkpoint: {printable(there[0])} is there already; --resume goes on from it, --force begins anew"
@@ -121,11 +99,11 @@ def begin(keeping: dict[str, Any], paths: tuple[str, ...], outputs: Outputs, for
         ) from None
     except OSError as error:
         raise click.UsageError(f"--checkpoint: {printable(error.filename)}: {error.strerror}") from None
-    return kept
+    return checkpointer
 
 
 def _check_said(found: Checkpoint) -> None:
-    """Raise CheckpointError, naming the field, unless this is what a `Keeper` says beside the state of a pass."""
+    """Raise CheckpointError, naming the field, unless this is what a `Checkpointer` says beside the state of a pass."""
     said = found.said
     quarantine, history, result = said.get("quarantine"), said.get("history", []), said.get("result")
     sound = {
@@ -145,17 +123,17 @@ def _check_said(found: Checkpoint) -> None:
             raise CheckpointError(f"damaged: its field 'said.{name}' is missing or not what it should be")
 
 
-def _is_look(look: Any) -> bool:
+def _is_look(look: object) -> bool:
     """Whether this is what `onepass.history` remembers of one look at a run: six numbers, some of which may lack."""
     kinds = (int, float, type(None))
     return isinstance(look, list) and len(look) == 6 and all(type(part) in kinds for part in look)
 
 
-class Keeper:
+class Checkpointer:
     """Writes a run's checkpoints, in good time; does nothing where there is no path."""
 
-    def __init__(self, path: str | None, every: float, say: terminal.Say) -> None:
-        self.path, self.every, self.say = path, every, say
+    def __init__(self, path: str | None, every: float, messages: terminal.Messages) -> None:
+        self.path, self.every, self.messages = path, every, messages
         self.shown = printable(path or "")  # in messages
         self.again = False  # whether this may be a later start of the same command
         self.found: Checkpoint | None = None  # what there was to resume
@@ -165,12 +143,12 @@ class Keeper:
         self._due = self._start + every
         self._position: Position | None = None
         self._rows = 0  # rows of the pass that the file on disk holds
-        self._said: dict[str, Any] = {}
+        self._said: terminal.Record = {}
         self._trouble = ""
 
     def give_up(self, what: str) -> None:
         """Say at the start what cannot be resumed, and write nothing."""
-        self.say.aside(f"{what} cannot be read again: this run cannot be resumed, and no checkpoint is written")
+        self.messages.note(f"{what} cannot be read again: this run cannot be resumed, and no checkpoint is written")
         self.path = None
 
     @property
@@ -185,7 +163,9 @@ class Keeper:
             return None, position
         if self.found is None or position is None or self.found.said.get("quarantine") != os.path.abspath(quarantine):
             if self.again and self.found is None and os.path.exists(quarantine):  # a start that was killed early
-                self.say.aside(f"{quarantine} is there, and no checkpoint tells of it: it is now {_moved(quarantine)}")
+                self.messages.note(
+                    f"{quarantine} is there, and no checkpoint tells of it: it is now {_moved(quarantine)}"
+                )
             file: IO[bytes] = open(quarantine, "xb")  # noqa: SIM115 - the caller closes it
             position = position and position._replace(quarantined=0)
         else:
@@ -197,12 +177,10 @@ class Keeper:
         self.sync = lambda: _to_disk(file)
         return file, position
 
-    def restore(self, run: Pass, reading: dict[str, Any]) -> None:
+    def restore(self, run: Pass, reading: inputs.Reading) -> None:
         """Bring the pass to where it was; other options are a usage error that names them."""
-        chosen = {name: value for name, value in reading.items() if name not in FREE}
-        self._said = {"reading": json.loads(json.dumps(chosen))}
-        file = reading["on_error"].partition("=")[2]
-        self._said["quarantine"] = os.path.abspath(file) if file else None
+        self._said = {"reading": json.loads(json.dumps(reading.fixed))}
+        self._said["quarantine"] = os.path.abspath(reading.quarantine) if reading.quarantine else None
         if self.found is None:
             return
         from onepass.io.checkpoint import difference
@@ -216,7 +194,7 @@ class Keeper:
             if self.found.state is not None:
                 self.found.restore(run)
                 self._position, self._rows = self.found.position, run.rows
-                self.say.aside(f"going on from {self.path} after {run.rows:,} rows")
+                self.messages.note(f"going on from {self.path} after {run.rows:,} rows")
         except ResumeError as error:
             raise click.UsageError(
                 f"--resume: {self.shown} holds another run. {error}. Resume with the options of then, or begin anew "
@@ -235,7 +213,7 @@ class Keeper:
         """Whether the run that was to be resumed had ended."""
         return self.found is not None and self.found.state is None
 
-    def result(self, paths: tuple[str, ...], output: str | None) -> tuple[dict[str, Any], str]:
+    def result(self, paths: tuple[str, ...], output: str | None) -> tuple[terminal.Record, str]:
         """(result, its text) of a run that had ended; a usage error if it is not what is asked for now."""
         from onepass.io.sources import expand, identify
         from onepass.io.stream import files_differ
@@ -252,7 +230,7 @@ class Keeper:
             )
         if output is not None and not os.path.exists(output):
             raise click.UsageError(f"--resume: the run is finished, but its model {printable(output)} is gone; {anew}")
-        self.say.aside(f"{self.path}: this run is finished; this is what it gave")
+        self.messages.note(f"{self.path}: this run is finished; this is what it gave")
         return result, self.found.said["text"]
 
     def wrote(self, output: str | None) -> bool:
@@ -265,7 +243,7 @@ class Keeper:
             content, _ = model_files.read(output)
         except (OSError, ModelError):
             return False
-        data = [reader.identity(known) for known in self.position.identity if known is not None]
+        data = inputs.identities(self.position.identity)
         return bool(content["about"].get("data") == data)
 
     def look_at(self, stream: Stream) -> None:
@@ -297,7 +275,7 @@ class Keeper:
         took = time.perf_counter() - start
         self.spent += took
         self._due = time.perf_counter() + max(self.every, SHARE * took)
-        if self.say.as_jsonl and not self._trouble:
+        if self.messages.as_jsonl and not self._trouble:
             terminal.print_json({"event": "checkpoint", "rows": run.rows, "seconds": round(took, 6)})
 
     def rescue(self, run: Pass) -> None:
@@ -305,7 +283,7 @@ class Keeper:
         self.save(run)
         if self.path is not None and self._rows:
             how = "--resume goes on from there, for instance with --on-error skip"
-            self.say.aside(f"{self.path} holds the {self._rows:,} rows before the error: {how}")
+            self.messages.note(f"{self.path} holds the {self._rows:,} rows before the error: {how}")
 
     def _warn(self, why: str) -> None:
         if why != self._trouble:
@@ -313,7 +291,7 @@ class Keeper:
             terminal.echo(f"onepass: no checkpoint could be written to {self.shown}: {why} ({held})", err=True)
         self._trouble = why
 
-    def finish(self, run: Pass, result: dict[str, Any], text: str) -> None:
+    def finish(self, run: Pass, result: terminal.Record, text: str) -> None:
         """The run has ended: the checkpoint becomes a note that says so."""
         if self.path is None:
             return
@@ -321,7 +299,7 @@ class Keeper:
 
         if self.written:
             share = self.spent / (time.perf_counter() - self._start)
-            self.say.aside(f"{self.written} checkpoints, {self.spent:.2f} s ({share:.1%}) spent writing them")
+            self.messages.note(f"{self.written} checkpoints, {self.spent:.2f} s ({share:.1%}) spent writing them")
         try:
             checkpoint.finish(self.path, run, self._position, self._said | {"result": result, "text": text})
         except OSError as error:
@@ -338,43 +316,6 @@ class Keeper:
         return printable(shlex.join([*program, *arguments, "--resume"]))
 
 
-class Attention:
-    """Ctrl-C or SIGTERM: while a chunk is learned they wait for its end, else they interrupt; a second one ends all."""
-
-    def __init__(self, quiet: bool) -> None:
-        self.heard = 0  # the signal
-        self._waits, self._quiet = False, quiet
-
-    @property
-    def status(self) -> int:
-        """The exit code that tells of the signal: 130 or 143."""
-        return 128 + (self.heard or signal.SIGINT)
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """A stretch that is not to be left in the middle."""
-        self._waits = True
-        try:
-            yield
-        finally:
-            self._waits = False
-        if self.heard:
-            raise KeyboardInterrupt
-
-    def hear(self, number: int, frame: Any) -> None:
-        """The handler."""
-        if self.heard:
-            for known in SIGNALS:
-                signal.signal(known, signal.SIG_DFL)
-            raise SystemExit(128 + number)
-        self.heard = number
-        if not self._waits:
-            raise KeyboardInterrupt
-        if not self._quiet:
-            with suppress(OSError):  # not print: it may be in the middle of printing
-                os.write(2, b"\nending after this block; once more ends at once\n")
-
-
 def _moved(path: str) -> str:
     """The file's new name: its own with a number, which no other file has."""
     free = next(name for number in itertools.count(1) if not os.path.lexists(name := f"{path}.{number}"))
@@ -385,24 +326,3 @@ def _moved(path: str) -> str:
 def _to_disk(file: IO[bytes]) -> None:
     file.flush()
     os.fsync(file.fileno())
-
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-@contextmanager
-def attending(say: terminal.Say) -> Iterator[Attention]:
-    """Ctrl-C and SIGTERM go to the `Attention` while the block runs (in the main thread; elsewhere nothing changes)."""
-    attention = Attention(say.quiet)
-    if threading.current_thread() is not threading.main_thread():
-        yield attention
-        return
-    before = {known: signal.getsignal(known) for known in SIGNALS}
-    for known, handler in before.items():
-        if handler != signal.SIG_IGN:  # nohup
-            signal.signal(known, attention.hear)
-    try:
-        yield attention
-    finally:
-        for known, handler in before.items():
-            signal.signal(known, handler)

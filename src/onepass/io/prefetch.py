@@ -31,7 +31,7 @@ class _Dealt(NamedTuple, Generic[Place, Result]):
     future: Future[Result]
 
 
-class Ahead(Generic[Place, Result]):
+class Prefetcher(Generic[Place, Result]):
     """The results of tasks, in order, once; to be closed.
 
     threads: at work beside the taker. room: tasks that may be dealt and not taken. beside: a thread of its own deals.

@@ -1,0 +1,144 @@
+"""Options as typed values: a dataclass whose fields say how each is given on the command line.
+
+    @dataclass(frozen=True)
+    class Reading:
+        bits: int | None = option("--bits", type=click.IntRange(1, 30), help="Hash features into 2^BITS places.")
+
+    @click.command(cls=Sectioned)
+    @options_of(Reading, "Reading")        # a heading of the help
+    def command(reading: Reading) -> None: ...
+
+What else is to be known of an option (does a model remember it?) stands in the same field, as metadata.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import field, fields
+from typing import Any, TypeVar
+
+import click
+
+Kind = TypeVar("Kind")
+Arguments = dict[str, Any]  # of a call of the library, by name
+Command = Callable[..., Any]
+
+
+def option(*names: str, about: dict[str, Any] | None = None, **how: Any) -> Any:
+    """A field that is an option of these names; `how` is for click, `about` becomes metadata of the field."""
+    empty: Any = () if how.get("multiple") else False if how.get("is_flag") else None
+    default = how.get("default", empty)
+    if isinstance(default, str) and isinstance(how.get("type"), click.ParamType):
+        default = how["type"].convert(default, None, None)
+    return field(default=default, metadata={**(about or {}), "option": (names, how)})
+
+
+def grouped(
+    section: str, argument: str, make: Callable[..., Any], *choices: Callable[[Command], Command]
+) -> Callable[[Command], Command]:
+    """The command with these options more; it gets make(**values) as one argument.
+
+    The help of a `Sectioned` command shows them under the heading `section`.
+    """
+
+    def decorate(function: Command) -> Command:
+        @click.pass_context
+        def command(context: click.Context, /, **given: Any) -> Any:
+            own = make(**{name: given.pop(name) for name in names})
+            return context.invoke(function, **{argument: own}, **given)
+
+        wrapped: Any = command
+        wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
+        wrapped.__click_params__ = list(getattr(function, "__click_params__", []))
+        before = len(wrapped.__click_params__)
+        for choice in reversed(choices):
+            wrapped = choice(wrapped)
+        added = wrapped.__click_params__[before:]
+        names = [parameter.name for parameter in added]
+        for parameter in added:
+            parameter.section = section
+        return wrapped  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def options_of(kind: type[Kind], section: str, make: Callable[..., Any] | None = None) -> Callable[[Command], Command]:
+    """The command with an option for each field of the dataclass; it gets them as one argument, named as the class.
+
+    `make` is called in place of the class.
+    """
+    declared = [(one.name, *one.metadata["option"]) for one in fields(kind) if "option" in one.metadata]  # type: ignore[arg-type]
+    choices = [click.option(*names, name, **how) for name, names, how in declared]
+    return grouped(section, kind.__name__.lower(), make or kind, *choices)
+
+
+class Sectioned(click.Command):
+    """A command whose many options are shown in sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                sections.setdefault(getattr(parameter, "section", "Options"), []).append(record)
+        for name, records in sections.items():
+            with formatter.section(name):
+                formatter.write_dl(records)
+
+
+class _Converted(click.ParamType):  # type: ignore[type-arg]
+    """A value that is written in a way of its own."""
+
+    wanted: str
+
+    def parse(self, text: str) -> float | int | str:
+        """The value; ValueError for what is none."""
+        raise NotImplementedError
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return self.parse(str(value))
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is {self.wanted}", param, ctx)
+
+
+class Radius(_Converted):
+    """A positive number, or "auto"."""
+
+    name = "R|auto"
+    wanted = "neither a number nor auto"
+
+    def parse(self, text: str) -> float | str:
+        return text if text == "auto" else float(text)
+
+
+class Size(_Converted):
+    """Bytes, with units: 500MB, 4GB."""
+
+    name = "SIZE"
+    wanted = "not a size such as 500MB"
+
+    def parse(self, text: str) -> int:
+        number = text.upper().rstrip("KMGB")
+        units = {"KB": 10, "MB": 20, "GB": 30, "K": 10, "M": 20, "G": 30, "B": 0, "": 0}
+        unit = text.upper()[len(number) :]
+        if unit not in units or (size := int(float(number) * (1 << units[unit]))) < 0:
+            raise ValueError
+        return size
+
+
+class Duration(_Converted):
+    """Seconds, with units: 10s, 500ms, 5m, 1h."""
+
+    name = "TIME"
+    wanted = "not a time such as 10s or 5m"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return float(value) if isinstance(value, float | int) else super().convert(value, param, ctx)
+
+    def parse(self, text: str) -> float:
+        found = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*(ms|s|m|min|h|)", text.strip().lower())
+        if found is None:
+            raise ValueError
+        return float(found[1]) * {"ms": 0.001, "s": 1, "": 1, "m": 60, "min": 60, "h": 3600}[found[2]]
