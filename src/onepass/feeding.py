@@ -16,6 +16,7 @@ from onepass.looks import next_look
 from onepass.loop import GREW, head_of, keep, learn, renew_norm
 from onepass.rows import LARGEST, AnyRows, Dense, Ints, Rows, count, onto_ball, part, squared_norms, take
 from onepass.shifting import advance, settle
+from onepass.splitmix import GOLDEN, finalize
 from onepass.structure import refuse_masked
 from onepass.trace import Survivor
 from onepass.trace.log import PER_VALUE
@@ -274,16 +275,10 @@ class Feeding(Holding):
 
 
 def held_out(seed: int, start: int, rows: int, fraction: float) -> Any:
-    """Which of rows start, start+1, … are kept out: by a hash of (seed, row), which no cutting of the stream changes.
-
-    The hash is splitmix64: every bit of the row's number reaches every bit of the result.
-    """
+    """Which of rows start, start+1, … are kept out: by a hash of (seed, row), which no cutting of the stream changes."""
     if fraction == 0.0:
         return np.zeros(rows, dtype=bool)
     with np.errstate(over="ignore"):
         z = np.arange(start, start + rows, dtype=np.uint64) + np.uint64(seed) * np.uint64(0xD1342543DE82EF95)
-        z = (z + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        z ^= z >> np.uint64(31)
-    return z < np.uint64(int(fraction * 2**64))
+        hashes = finalize((z + np.uint64(1)) * GOLDEN)
+    return hashes < np.uint64(int(fraction * 2**64))

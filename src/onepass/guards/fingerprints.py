@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from onepass._jit import by_type, jit, prefetch
 from onepass.rows import AnyRows, Dense, Ints, Rows
+from onepass.splitmix import GOLDEN, finalize
 
 Words = npt.NDArray[np.uint64]
 
 SAMPLE, FEW = 16, 4  # entries that a fingerprint looks at: all of a short row, some of a dense one; of a long one
-BASE1, BASE2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1342543DE82EF95)
+BASE1, BASE2 = GOLDEN, np.uint64(0xD1342543DE82EF95)
 AHEAD = np.uint64(16)  # rows ahead of the one at hand that are asked for
 
 
@@ -25,14 +26,6 @@ def fingerprints(rows: AnyRows, y: Ints) -> Words:
     with np.errstate(over="ignore"):  # hashes wrap on purpose; compiled code does not ask
         _prints(rows, y, prints)
     return prints
-
-
-@jit
-def mixed(z):  # type: ignore[no-untyped-def]
-    """splitmix64's last steps: every bit reaches every bit."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 @jit
@@ -53,7 +46,7 @@ def _print_rows(rows, i, label):  # type: ignore[no-untyped-def]
         while j < end:
             s = _stirred(s, np.uint32(rows.indices[j]), rows.values[j])
             j += np.uint64(1)
-        return mixed(s)
+        return finalize(s)
     all_of_them = np.uint64(rows.indices[end - np.uint64(1)]) + np.uint64(1) == size
     for k in range(np.uint64(FEW)):
         at = end - np.uint64(1) - k
@@ -61,7 +54,7 @@ def _print_rows(rows, i, label):  # type: ignore[no-untyped-def]
             s = _stirred(s, k, rows.values[at])
         else:
             s = s * BASE1 + np.uint64(rows.indices[at]) * BASE2
-    return mixed(s)
+    return finalize(s)
 
 
 def _print_dense(rows, i, label):  # type: ignore[no-untyped-def]
@@ -75,7 +68,7 @@ def _print_dense(rows, i, label):  # type: ignore[no-untyped-def]
         for k in range(np.uint64(SAMPLE)):
             at = k * (size - np.uint64(1)) // np.uint64(SAMPLE - 1)
             s = _stirred(s, at, rows.values[i, at])
-    return mixed(s)
+    return finalize(s)
 
 
 def _seek_rows(rows, i):  # type: ignore[no-untyped-def]
@@ -112,7 +105,7 @@ def _whole_rows(rows, i, label):  # type: ignore[no-untyped-def]
     for j in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
         if rows.values[j] != 0.0:
             s += _term(np.uint32(rows.indices[j]), rows.values[j])
-    return mixed(s)
+    return finalize(s)
 
 
 def _whole_dense(rows, i, label):  # type: ignore[no-untyped-def]
@@ -120,7 +113,7 @@ def _whole_dense(rows, i, label):  # type: ignore[no-untyped-def]
     for j in range(np.uint64(rows.values.shape[1])):
         if rows.values[i, j] != 0.0:
             s += _term(j, rows.values[i, j])
-    return mixed(s)
+    return finalize(s)
 
 
 whole = by_type({Rows: _whole_rows, Dense: _whole_dense})  # the hash of all of row i with its label

@@ -25,7 +25,8 @@ from typing import NamedTuple
 import numpy as np
 
 from onepass._jit import jit
-from onepass.guards.fingerprints import BASE1, BASE2, Words, mixed
+from onepass.guards.fingerprints import BASE1, BASE2, Words
+from onepass.splitmix import finalize
 
 WINDOW = 64  # rows that make a hash
 STRETCH = 37  # windows in a block of 100 rows
@@ -106,7 +107,7 @@ def _observe(repeats, prints, start):  # type: ignore[no-untyped-def]
         h2 = h2 * BASE2 + f - gone * OUT2
         stream = stream * BASE1 + f
         here = t & last
-        ring[here, 0], ring[here, 1], ring[here, 2] = f, mixed(h1) | one, h2
+        ring[here, 0], ring[here, 1], ring[here, 2] = f, finalize(h1) | one, h2
         if t < np.uint64(WINDOW + STRETCH - 1):
             continue
         if anchor + np.uint64(STRETCH) <= t:  # it is too long ago: the smallest of the last, the latest of equals

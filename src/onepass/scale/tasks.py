@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepass.conversions import CONVERSIONS
-from onepass.errors import ConversionError, DataError, LimitError, OnepassError, ScaleError
+from onepass.errors import Argument, ConversionError, DataError, LimitError, OnepassError, Phrase, ScaleError
 from onepass.feeding import AUTO_ROWS
 from onepass.intake import accept
 from onepass.passes import Pass
@@ -183,7 +183,9 @@ def _checked(chunk: Chunk, data: Any, told: ReadReport) -> Any:
         if piece is None:
             return
         if piece.labels is None:
-            raise DataError(f"{chunk}: no labels to learn from", remedy="--target names the label's column")
+            raise DataError(
+                f"{chunk}: no labels to learn from", remedy=Phrase("{} names the label's column", Argument("target"))
+            )
         yield piece
 
 
