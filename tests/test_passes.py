@@ -479,7 +479,7 @@ def test_an_error_beside_the_learning_is_raised_once(monkeypatch):
         with pytest.raises(ZeroDivisionError):
             run.feed(X, Y)
     run.feed(X, Y)
-    assert run.rows == len(Y)
+    assert run.rounds == 2 * len(Y)
 
 
 def test_nothing_stops_before_two_labels_have_been_met():

@@ -27,8 +27,8 @@ def test_every_name_that_can_be_chosen_is_one_that_is_there():
     assert choices(inputs.Reading, "format") == tuple(FORMATS)
     assert choices(inputs.Reading, "compression") == COMPRESSIONS
     assert choices(training.Learning, "learner") == tuple(learners.NAMES)
-    assert tuple(conversions.NAMES) == training.CONVERSIONS
-    assert sorted(demo.CONVERSIONS) == sorted(conversions.NAMES)
+    assert tuple(conversions.CONVERSIONS) == training.CONVERSIONS
+    assert sorted(demo.CONVERSIONS) == sorted(conversions.CONVERSIONS)
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -131,7 +131,7 @@ def test_the_order_alarm_rings_on_sorted_labels_and_not_on_draws():
         ordered.feed(X, np.sort(np.where(np.arange(400) < 200, 1, -1)))
         certificate = ordered.certificate()
         assert "order" in certificate.withheld
-        heard.append(int(ordered._order.place[2]))
+        heard.append(int(ordered.guards.order.place[2]))
     assert rang_on_draws == 0
     assert max(heard) < 200 + 40  # within forty rows of the second label
 

@@ -275,7 +275,7 @@ class Feeding(Holding):
 
 
 def held_out(seed: int, start: int, rows: int, fraction: float) -> Any:
-    """Which of rows start, start+1, … are kept out: by a hash of (seed, row), which no cutting of the stream changes."""
+    """Which of rows start, start+1, … are kept out: by a hash of (seed, row), which no cutting changes."""
     if fraction == 0.0:
         return np.zeros(rows, dtype=bool)
     with np.errstate(over="ignore"):

@@ -43,6 +43,7 @@ class History:
 
     Rows are checked from look to look: of a batch with a bad row, those before the look before it are learned.
 
+    >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(100, 3))
     >>> history = History(Pass())
     >>> history.feed(x, x[:, 0] > 0)

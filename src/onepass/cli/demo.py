@@ -143,7 +143,7 @@ def digits(delta: float) -> list[dict[str, Any]]:
 
 def lines(name: str, run: Any, delta: float, fresh: tuple[Any, Any]) -> list[dict[str, Any]]:
     """What each conversion of a run certifies, and the true value of just that."""
-    from onepass.conversions import CONVERSIONS
+    from onepass.conversions import conversion_named
 
     trace = run.trace()
     found, judged = [], None
@@ -154,7 +154,7 @@ def lines(name: str, run: Any, delta: float, fresh: tuple[Any, Any]) -> list[dic
         if certificate.covers == "members":
             if judged is None:  # every hypothesis on its own: the dearest number here
                 judged = run.model("average", how="vote").member_errors(*fresh)
-            q = CONVERSIONS[conversion].members(trace, certificate.choice.value)
+            q = conversion_named(conversion).members(trace, certificate.choice.value)
             true = float(q @ judged / q.sum())
         else:
             true = wrong if certificate.loss == "zero_one" else hinge(model, *fresh)
@@ -190,7 +190,8 @@ def show(title: str, found: list[dict[str, Any]], delta: float) -> None:
         risk = round_up(line["risk"]) if line["informative"] else "nothing yet"
         of = f"{'0-1' if line['loss'] == 'zero_one' else 'hinge'}, {line['covers']}"
         rows.append((line["learner"], line["conversion"], risk, of, f"{line['true']:.4f}", f"{line['test_error']:.4f}"))
-    terminal.echo(f"{title}\n{terminal.table(rows, '<<><>')}")
+    terminal.echo(title)
+    terminal.print_table(rows, "<<><>")
     terminal.echo("true: of what `of` names; test error: of the model; nothing yet: no more than the loss's own bound")
     together = "every certified number above is at least the true one, all together"
     terminal.echo(f"With probability {100 * (1 - delta):g} % {together}.\n")

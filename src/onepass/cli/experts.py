@@ -330,7 +330,7 @@ def show(run: Any, result: dict[str, Any]) -> None:
             f" (so loss at most {result['tracking_bound']:,.6g} by theorem)"
         )
     rows = [(repr(row["expert"])[1:-1], f"{row['loss']:,.6g}", f"{row['weight']:.4f}") for row in result["table"]]
-    lines.append(terminal.table([("expert", "loss", "weight"), *rows], "<>"))
-    if "figure" in result:
-        lines.append(f"figure: {terminal.name(result['figure'])}")
     terminal.echo("\n".join(lines))
+    terminal.print_table([("expert", "loss", "weight"), *rows], "<>")
+    if "figure" in result:
+        terminal.echo(f"figure: {terminal.name(result['figure'])}")

@@ -84,7 +84,8 @@ def _show(experiment: Any) -> None:
     for f in experiment.findings:
         verdict = "holds" if f.holds else "does not hold"
         rows.append((f"{f.measured:.4g} ± {f.error:.2g}", f"{f.expected:.4g} ± {f.tolerance:.2g}", verdict, f.what))
-    terminal.echo(f"{experiment.title}\n{terminal.table(rows, '<')}")
+    terminal.echo(experiment.title)
+    terminal.print_table(rows, "<")
 
 
 def _findings(experiment: Any) -> list[dict[str, Any]]:

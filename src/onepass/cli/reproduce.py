@@ -132,7 +132,8 @@ def show(result: Any) -> None:
         else:
             more = [_digits(line.get("covered")), _digits(line["spread"]["cutoff"]), _digits(line["spread"]["last"])]
         rows.append((line["problem"], f"{line['rounds']:,}", *ends, *certified, *more))
-    for text in (terminal.table(rows, "<>"), MEANING[result.loss], *sentences(result), ""):
+    terminal.print_table(rows, "<>")
+    for text in (MEANING[result.loss], *sentences(result), ""):
         terminal.echo(text)
 
 

@@ -64,6 +64,21 @@ def table(rows: Sequence[Sequence[str]], align: str) -> str:
     return text_table([[name(cell) for cell in row] for row in rows], align)
 
 
+def print_table(rows: Sequence[Sequence[str]], align: str) -> None:
+    """The table on stdout, its heading bold where colours are wanted."""
+    heading, _, body = escaped(table(rows, align)).partition("\n")
+    click.echo(click.style(heading, bold=True) if _coloured() else heading, color=True)
+    if body:
+        click.echo(body)
+
+
+def _coloured() -> bool:
+    """Whether stdout takes colours: NO_COLOR and FORCE_COLOR, then what it is."""
+    if os.environ.get("NO_COLOR") or os.environ.get("FORCE_COLOR"):
+        return not os.environ.get("NO_COLOR")
+    return sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
 def options(function: Command) -> Command:
     """The options that every command has: --json and -q."""
     function = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")(function)

@@ -183,9 +183,8 @@ def _checked(chunk: Chunk, data: Any, told: ReadReport) -> Any:
         if piece is None:
             return
         if piece.labels is None:
-            raise DataError(
-                f"{chunk}: no labels to learn from", remedy=Phrase("{} names the label's column", Argument("target"))
-            )
+            remedy = Phrase("{} names the label's column", Argument("target"))
+            raise DataError(f"{chunk}: no labels to learn from", remedy=remedy)
         yield piece
 
 
