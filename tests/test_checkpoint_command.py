@@ -16,9 +16,10 @@ import time
 import pytest
 
 from onepass import Pass
+from onepass.checkpoints import checkpoint, packing, tensors
 from onepass.cli import checkpoints, inputs, main, signals
 from onepass.datasets import Newswire
-from onepass.io import checkpoint, dump_svmlight, packing, tensors
+from onepass.io import dump_svmlight
 from strategies import dyadic
 
 X, Y = dyadic(7, 3000, 6, noise=0.1)

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onepass import CheckpointError, Pass, ResumeError
-from onepass.io import checkpoint, dump_svmlight, open_stream, packing, tensors
+from onepass.checkpoints import checkpoint, packing, tensors
+from onepass.io import dump_svmlight, open_stream
 from onepass.io.chunk import Origin
 from onepass.io.sources import Identity
 from strategies import dyadic
@@ -418,7 +419,7 @@ def test_another_file_is_refused_and_the_difference_named(tmp_path):
 
 HOLD = """
 import sys, time
-from onepass.io import checkpoint
+from onepass.checkpoints import checkpoint
 with checkpoint.locked(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)

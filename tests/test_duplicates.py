@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 import onepass.guards.duplicates
 from onepass import Pass
+from onepass.checkpoints import checkpoint
 from onepass.errors import CheckpointError
 from onepass.guards.duplicates import HASH_MASK, MOST, PRINT_MASK, count_rows, merged, no_duplicates, share
 from onepass.guards.fingerprints import fingerprints
 from onepass.intake import accept, block
-from onepass.io import checkpoint, dump_svmlight
+from onepass.io import dump_svmlight
 from onepass.scale import cut, learn
 from onepass.trace import merge
 from test_cli import onepass as program

@@ -23,7 +23,7 @@ from onepass import (
     container,
     model_files,
 )
-from onepass.io import checkpoint
+from onepass.checkpoints import checkpoint
 from strategies import dyadic
 from test_cli import onepass
 

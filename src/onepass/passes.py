@@ -65,12 +65,17 @@ class Pass(Feeding):
     (2000, ['up', 'down'])
     >>> run.certificate().covers
     'members'
+    >>> run
+    <Pass of Perceptron(), cutoff: 2,000 rounds, 50 mistakes>
     """
 
     def __post_init__(self, classes: Any, origin: Any) -> None:
         self._warned = False
         super().__post_init__(classes, origin)
         certified_loss(self._trace(), self.loss)
+
+    def __repr__(self) -> str:
+        return f"<Pass of {self.learner!r}, {self.conversion}: {self.rounds:,} rounds, {self.mistakes:,} mistakes>"
 
     def _between(self, t: int) -> None:
         """Freeze candidates and look at the certificate, each at its rounds."""

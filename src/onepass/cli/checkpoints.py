@@ -19,9 +19,9 @@ from onepass.cli.options import Duration, option, options_of
 from onepass.errors import CheckpointError, ModelError, ResumeError, printable
 
 if TYPE_CHECKING:
+    from onepass.checkpoints.checkpoint import Checkpoint
     from onepass.cli.outputs import Outputs
     from onepass.io import Stream
-    from onepass.io.checkpoint import Checkpoint
     from onepass.io.stream import Position
     from onepass.passes import Pass
 
@@ -65,7 +65,7 @@ def begin(
             raise click.UsageError("--resume: stdin cannot be read again; save it to a file, or begin without --resume")
         checkpointer.give_up("stdin")
         return checkpointer
-    from onepass.io import checkpoint
+    from onepass.checkpoints import checkpoint
 
     outputs.check("--checkpoint", path, force=True)  # what is there is looked at below
     try:
@@ -183,7 +183,7 @@ class Checkpointer:
         self._said["quarantine"] = os.path.abspath(reading.quarantine) if reading.quarantine else None
         if self.found is None:
             return
-        from onepass.io.checkpoint import difference
+        from onepass.checkpoints.checkpoint import difference
 
         try:
             differs = difference(self.found.said.get("reading", {}), self._said["reading"])
@@ -260,7 +260,7 @@ class Checkpointer:
 
     def save(self, run: Pass) -> None:
         """Write a checkpoint. Where that fails the run goes on, and the last one stays."""
-        from onepass.io import checkpoint
+        from onepass.checkpoints import checkpoint
 
         if self.path is None or self._position is None or run.rows == self._rows:
             return
@@ -295,7 +295,7 @@ class Checkpointer:
         """The run has ended: the checkpoint becomes a note that says so."""
         if self.path is None:
             return
-        from onepass.io import checkpoint
+        from onepass.checkpoints import checkpoint
 
         if self.written:
             share = self.spent / (time.perf_counter() - self._start)

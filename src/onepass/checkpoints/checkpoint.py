@@ -18,13 +18,13 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from onepass import __version__
+from onepass.checkpoints.packing import pack, unpack
+from onepass.checkpoints.soundness import check_position, check_state
+from onepass.checkpoints.tensors import BEGINNING, CHECKPOINT, read, write
 from onepass.container import Array, regular
 from onepass.errors import CheckpointError, LimitError, ResumeError, printable
 from onepass.files import sweep
-from onepass.io.packing import pack, unpack
-from onepass.io.soundness import check_position, check_state
 from onepass.io.stream import Position
-from onepass.io.tensors import BEGINNING, CHECKPOINT, read, write
 from onepass.passes import Pass
 
 FORMAT = 1
