@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onepass import DataError, Pass
-from onepass.io import arrays, checkpoint, open_stream, tabular
+from onepass.checkpoints import checkpoint
+from onepass.io import arrays, open_stream, tabular
 from onepass.learners import ShiftedPerceptron
 from onepass.rows import Dense
 from strategies import dyadic

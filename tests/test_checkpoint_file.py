@@ -260,27 +260,27 @@ def put(at, value):
 
 
 FORGERIES = {
-    "an index beyond the weights": lambda s: changed(s, "_log", "indices", put(3, 1 << 20)),
-    "a negative index": lambda s: changed(s, "_log", "indices", put(3, -7)),
-    "rows that overlap": lambda s: changed(s, "_log", "indptr", put(2, 1 << 40)),
-    "rounds that fall": lambda s: changed(s, "_log", "round", put(1, 0)),
-    "a shift there is not": lambda s: changed(s, "_log", "shift", put(0, 9)),
-    "a label that is none": lambda s: changed(s, "_log", "label", put(0, 5)),
-    "a short array": lambda s: changed(s, "_log", "a", lambda array: array[:-1]),
-    "another type": lambda s: changed(s, "_log", "a", lambda array: array.astype(np.float32)),
-    "a cursor beyond": lambda s: changed(s, "_log", "cursor", put(0, 1 << 40)),
-    "a tally with few lines": lambda s: changed(s, "_tally", "runs", lambda array: array[:4]),
+    "an index beyond the weights": lambda s: changed(s["learner"], "log", "indices", put(3, 1 << 20)),
+    "a negative index": lambda s: changed(s["learner"], "log", "indices", put(3, -7)),
+    "rows that overlap": lambda s: changed(s["learner"], "log", "indptr", put(2, 1 << 40)),
+    "rounds that fall": lambda s: changed(s["learner"], "log", "round", put(1, 0)),
+    "a shift there is not": lambda s: changed(s["learner"], "log", "shift", put(0, 9)),
+    "a label that is none": lambda s: changed(s["learner"], "log", "label", put(0, 5)),
+    "a short array": lambda s: changed(s["learner"], "log", "a", lambda array: array[:-1]),
+    "another type": lambda s: changed(s["learner"], "log", "a", lambda array: array.astype(np.float32)),
+    "a cursor beyond": lambda s: changed(s["learner"], "log", "cursor", put(0, 1 << 40)),
+    "a tally with few lines": lambda s: changed(s["learner"]["ledger"], "tally", "runs", lambda array: array[:4]),
     "an order alarm off its table": lambda s: changed(s["guards"], "order", "place", put(1, 77)),
     "narrow candidates": lambda s: s["_watched"]["penalised"].live.update({3: np.zeros((2, 1))}),
-    "candidate 99": lambda s: s["_watched"]["penalised"].live.update({99: s["_weights"]}),
-    "a hypothesis in use since the future": lambda s: s.update(_since=1 << 40),
-    "weights of two classes more": lambda s: s.update(_weights=np.zeros((6, 3))),
-    "NaN": lambda s: s.update(_weights=s["_weights"] * np.nan),
+    "candidate 99": lambda s: s["_watched"]["penalised"].live.update({99: s["learner"]["weights"]}),
+    "a hypothesis in use since the future": lambda s: s["learner"]["ledger"].update(since=1 << 40),
+    "weights of two classes more": lambda s: s["learner"].update(weights=np.zeros((6, 3))),
+    "NaN": lambda s: s["learner"].update(weights=s["learner"]["weights"] * np.nan),
     "text for a number": lambda s: s.update(rows="600"),
     "a missing field": lambda s: s.pop("guards"),
     "a field more": lambda s: s.update(more=1),
-    "no log": lambda s: s.update(_log=None),
-    "a lazy state": lambda s: s.update(_lazy=s["_tally"]),
+    "no log": lambda s: s["learner"].update(log=None),
+    "a lazy state": lambda s: s["learner"].update(lazy=s["learner"]["ledger"]["tally"]),
     "labels that are lists": lambda s: s.update(_labels=[1, 2]),
 }
 
@@ -310,10 +310,12 @@ def test_columns_and_candidates_are_checked_too(tmp_path):
     ]:
         checkpoint.save(tmp_path / "c", run)
         found = checkpoint.load(tmp_path / "c")
-        columns, forged = found.state["_columns"], {}
+        learner, forged = found.state["learner"], {}
+        columns = learner["columns"]
         fold = columns.fold._replace(**{field: change(getattr(columns.fold, field).copy())})
         content, _ = tensors.read(tmp_path / "c", lambda content: None, 1 << 30)
-        state = found.state | {"_columns": type(columns)(fold, columns.classes, columns.bits, columns.limit)}
+        columns = type(columns)(fold, columns.classes, columns.bits, columns.limit)
+        state = found.state | {"learner": learner | {"columns": columns}}
         tensors.write(tmp_path / "c", content | {"state": packing.pack(state, forged)}, forged)
         with pytest.raises(CheckpointError, match="the columns"):
             checkpoint.resume(tmp_path / "c", compacted())

@@ -10,7 +10,7 @@ import oracles
 import oracles_rates
 from onepass import ConversionError, DataError, Pass
 from onepass.learners import MarginPerceptron, NormalizedPerceptron
-from onepass.loop import LOW, SCALE
+from onepass.loop import LOW
 from onepass.scale import cut, learn
 from onepass.schedules import Constant, Custom, InverseRoot, PowerLaw, Tabulated, clean_optimum
 from strategies import csr, cuts, dyadic
@@ -143,11 +143,11 @@ def test_a_scale_that_rises_for_ever_does_no_harm():
     whole.feed(X, y)
     used = []
     for i in range(6000):
-        used.append(rows._state[SCALE] * rows._weights)
+        used.append(rows.learner_run.last())
         if i == 0 or not rows.feed_one(X[i : i + 1], y[i : i + 1]):
             rows.feed(X[i : i + 1], y[i : i + 1])
     assert same_state(whole.state(), rows.state())
-    assert whole._state[LOW] < 1e-80  # so the scale was shifted up
+    assert whole.learner_run.step_state[LOW] < 1e-80  # so the scale was shifted up
     np.testing.assert_allclose([np.linalg.norm(w) for w in used[1:]], 1.0, rtol=1e-9)
     mistakes = [y[i] * float(X[i] @ used[i][1:, 0]) <= 0 for i in range(6000)]
     trace = whole.trace()

@@ -11,8 +11,8 @@ from onepass import ConversionError, LimitError, Pass, certify
 from onepass.conversions import CONVERSIONS
 from onepass.feeding import RENEW
 from onepass.learners import NormalizedPerceptron, ShiftedPerceptron
+from onepass.runs.shifting import TOTAL, UNUSED, USED
 from onepass.schedules import Constant, noisy_optimum
-from onepass.shifting import TOTAL, UNUSED, USED
 from strategies import csr, cuts
 from test_learners import same_state
 
@@ -54,7 +54,7 @@ def test_lazy_sums_equal_whole_vectors(case, intercept):
     trace = run.trace()
     np.testing.assert_allclose(trace.last[:, 0], W[-1], atol=1e-10)
     assert (trace.mistakes, trace.updates, trace.alive) == (mistakes.sum(), n.size - 1, n[-1])
-    assert (run._lazy.state[USED] > 0) == (case not in ("balanced", "never"))
+    assert (run.learner_run.lazy.state[USED] > 0) == (case not in ("balanced", "never"))
     np.testing.assert_allclose(run.model("average").weights[:, 0], np.mean(W[:-1], axis=0), atol=1e-10)
     for k in (0, 1, 3, 8):
         kept = np.maximum(n - k, 0) + (np.arange(n.size) == 0) * (k > 0)
@@ -144,7 +144,7 @@ def test_it_says_when_the_shift_is_not_used():
     run.feed(X, y)
     with pytest.warns(UserWarning, match="too balanced for the shift: .*3√t = 95"):
         run.model()
-    assert run._lazy.state[UNUSED] > 0
+    assert run.learner_run.lazy.state[UNUSED] > 0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         run.model("average")  # said once
@@ -153,7 +153,7 @@ def test_it_says_when_the_shift_is_not_used():
         run.feed(X, y)
         run.model()
     assert run.notes == ()
-    assert abs(run._lazy.state[TOTAL]) == abs(y.sum())
+    assert abs(run.learner_run.lazy.state[TOTAL]) == abs(y.sum())
 
 
 def test_what_it_cannot_do_is_refused_with_the_reason():

@@ -34,6 +34,13 @@ class FrozenCandidates:
         while len(self.live) > ALIVE:
             del self.live[min(self.live)]
 
+    def widen(self, width: int) -> None:
+        """Weights of 0 for the features that candidates have not met."""
+        for number, old in self.live.items():
+            if len(old) < width + 1:
+                self.live[number] = np.zeros((width + 1, old.shape[1]))
+                self.live[number][: len(old)] = old
+
     def watch(self, heads: dict[int, Head], rows: AnyRows, y: Ints, bound: float) -> None:
         """Charge every live candidate with its losses on these rows."""
         for number, head in heads.items():

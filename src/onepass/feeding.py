@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
 import numpy as np
 
 from onepass.errors import DataError, LimitError, StoppedError
-from onepass.holding import Holding, UnsoundError, values_in
+from onepass.holding import Holding
 from onepass.intake import accept, block, blocks, stated_columns, survey, writable
 from onepass.labels import Labels
 from onepass.learners import has_own_rate, rate_table
 from onepass.looks import next_look
-from onepass.loop import GREW, head_of, keep, learn, renew_norm
+from onepass.loop import head_of
 from onepass.rows import LARGEST, AnyRows, Dense, Ints, Rows, count, onto_ball, part, squared_norms, take
-from onepass.shifting import advance, settle
+from onepass.runs import RENEW, LinearRun, UnsoundError, values_in
 from onepass.splitmix import GOLDEN, finalize
 from onepass.structure import refuse_masked
-from onepass.trace import Survivor
-from onepass.trace.log import PER_VALUE
 
 AUTO_ROWS = 1000  # rows that radius="auto" reads and does not count
 ROOM = 1 << 16  # weights of features that may be met: room that is not used costs nothing
-RENEW = 1 << 16  # rounds after which ‖w‖² is summed afresh
 
 Spans = list[tuple[int, int]]
 
@@ -45,13 +43,13 @@ class Feeding(Holding):
                 labels, codes = self._labels.encode(y, count(rows))
                 if isinstance(rows, Dense) and rows.values.shape[1] != (expected := self._expected(rows)):
                     raise DataError(f"X: {rows.values.shape[1]} features, but {expected} are expected")
-                if has_own_rate(self._rule):
+                if has_own_rate(self.learner_run.rule):
                     done = self.elapsed + self.rounds
-                    self._rates = rate_table(self._rule, done + 1, done + count(rows))
+                    self.learner_run.rates = rate_table(self.learner_run.rule, done + 1, done + count(rows))
                 if not self._feed_unseen(rows, getattr(X, "shape", (0,))[-1], labels, codes, spans):
                     self._feed(rows, labels, codes, spans)
             finally:
-                self._rates = self._stated = None
+                self.learner_run.rates = self._stated = None
 
     def _feed_unseen(self, rows: AnyRows, width: int, labels: Labels, codes: Ints, spans: Spans) -> bool:
         """Learn rows and check them on the way, which spares reading them twice; if one is bad, put all back.
@@ -62,17 +60,17 @@ class Feeding(Holding):
             return False
         if len(spans) < 2:
             return self._feed_at_once(rows, labels, codes)
-        folds = self._columns is not None or self._lazy is not None or self.learner.grows  # which cannot be undone
-        if folds or not 0 < width <= (self.n_features or self.max_features):
-            return False
-        before = self._mark()
-        self._make_room(width)
-        self._unseen = rows
+        run = self.learner_run
+        if not isinstance(run, LinearRun) or run.folded or not 0 < width <= (self.n_features or self.max_features):
+            return False  # what is folded cannot be put back
+        before = copy.deepcopy(self._small_state()) | {"learner": run.mark()}
+        run.make_room(width)
+        self._unseen, run.before_folding = rows, self._see
         try:
             self._feed_blocks(rows, labels, codes, spans, canonical=True)
         except UnsoundError:
             self._background.join()
-            self.restore(before)
+            self._restore(before)
             return False
         finally:
             self._unseen = None
@@ -83,21 +81,21 @@ class Feeding(Holding):
 
         So it pays where they are fewer than the values: a batch of a few rows is looked at instead.
         """
-        n, known = len(codes), len(self._weights)
-        if known * self._outputs > values_in(rows) or self._may_fold(rows) or self.rounds + n >= self._next_border():
+        n, run = len(codes), self.learner_run
+        if not isinstance(run, LinearRun) or run.weights.size > values_in(rows) or run.may_fold(rows):
             return False
         limit = self.n_features or self.max_features
         width = rows.values.shape[1] if isinstance(rows, Dense) else min(ROOM // self._outputs, limit)
-        if width > limit:
+        if width > limit or self.rounds + n >= self._next_border():
             return False
-        self._make_room(width)
+        run.make_room(width)
         ready = block(rows, 0, n)
-        before = (self._weights.copy(), self._state.copy(), self._log.cursor.copy())
+        known, before = len(run.weights), (run.weights.copy(), run.step_state.copy(), run.log.cursor.copy())
         try:
             self._advance(ready, codes)
         except UnsoundError:
-            self._weights[:], self._state[:], self._log.cursor[:] = before
-            self._room[known:] = 0.0
+            run.weights[:], run.step_state[:], run.log.cursor[:] = before
+            run.room[known:] = 0.0
             return False
         self._labels = labels
         if isinstance(rows, Dense):
@@ -109,7 +107,7 @@ class Feeding(Holding):
         """Learn rows after a look at all of them."""
         width, canonical = survey(rows, self.n_features or self.max_features, self._stated)
         measuring = self._R is None and self.radius == "auto"
-        before = self.state() if measuring or self._may_refuse(rows, width) else None
+        before = self.state() if measuring or self.learner_run.may_refuse(rows, width, self.rounds) else None
         self._widen(width)
         try:
             self._feed_blocks(rows, labels, codes, spans, canonical)
@@ -124,9 +122,8 @@ class Feeding(Holding):
             self._dense_width = rows.values.shape[1]
         if isinstance(rows, Rows):
             rows = rows._replace(indptr=writable(rows.indptr, np.int64))  # once, and not for each block
-        if len(spans) > 1:  # room for the whole batch at once: growing copies, and room that is not used costs nothing
-            values = min(values_in(rows), self.max_trace_memory // PER_VALUE)
-            self._log = self._log.with_room(count(rows), values)
+        if len(spans) > 1 and isinstance(self.learner_run, LinearRun):
+            self.learner_run.make_log_room(count(rows), values_in(rows))
         for first, last in spans:
             if self._unseen is not None:
                 self._unseen = part(rows, first, count(rows))
@@ -153,7 +150,7 @@ class Feeding(Holding):
         code = self._codes.get(label) if isinstance(label, (str, int, float)) else None
         if (
             code is None
-            or self._may_refuse(Dense(X), self.width)
+            or self.learner_run.may_refuse(Dense(X), self.width, self.rounds)
             or not np.abs(X).max() <= LARGEST
             or self._next_border() == self.rounds + 1
         ):
@@ -221,54 +218,18 @@ class Feeding(Holding):
     def _advance(self, rows: AnyRows, y: Ints) -> None:
         """Learn rows up to the next border."""
         self._watch("penalised", rows, y)
-        values = 0 if self._lazy is not None else values_in(rows)  # which keeps no rows
-        if not self._log.has_room(len(y), values):
-            self._background.join()
-            self._log = self._log.with_room(len(y), values)
-        before = self._log.updates
-        rule = self._rule if self._rates is None else self._rule._replace(schedule=self._rates)
-        if self._lazy is not None:
-            memory = self.max_trace_memory
-            self._lazy = advance(self._lazy, rows, y, rule, self._bias, self._log, self.rounds, memory)
-        else:
-            done = self.elapsed + self.rounds
-            width = learn(self._head, rows, y, rule, self._state, self._log, done)
-            if width < 0 or (self._stated is not None and width > self._stated):
-                raise UnsoundError
-            self._widen(width)
-            if self._log.updates > before:
-                if self.elapsed:
-                    self._log.round[before : self._log.updates] -= self.elapsed
-                self._keep(rows, before)
+        self.learner_run.learn(rows, y, self.rounds, self._stated)
         self.rounds += len(y)
-        self._updates += self._log.updates - before
-        if self._first is None and self._log.updates:
-            self._first = Survivor(0, int(self._log.round[0]), float(self._log.margin[0]))
-        if self._lazy is not None:
-            self._enter_tally()
-            self._empty_log()
-        elif self._columns is not None or self._log.size > self.max_trace_memory or self._state[GREW]:
-            self._compact()
         t = self.rounds
         if self.learner.tracks_norm and t % RENEW == 0:
-            if self._lazy is not None:
-                settle(self._lazy)
-            else:
-                renew_norm(self._head, self._state)
+            self.learner_run.settle_norm()
         self._between(t)
-
-    def _keep(self, rows: AnyRows, first: int) -> None:
-        """Copy the rows of the newest updates into the log; if there is a helper, beside the learning of the next."""
-        log = self._log.cut()
-        self._background.submit(keep, log, rows, first)
-        if self._background.active:  # of few rows it pays only when somebody asks
-            self._background.submit(self._enter_tally, log)
 
     def _watch(self, kind: str, rows: AnyRows, y: Ints) -> None:
         if kind in self._watched and len(y):
             watched = self._watched[kind]
             heads = {number: head_of(weights, self._bias) for number, weights in watched.live.items()}
-            watched.watch(heads, rows, y, self._loss_bound or 0.0)
+            watched.watch(heads, rows, y, self.learner_run.loss_bound or 0.0)
 
     def _between(self, t: int) -> None:
         """After round t, before the next."""

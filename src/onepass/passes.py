@@ -21,14 +21,13 @@ from onepass.intake import accept, block, stated_columns, survey
 from onepass.labels import Label
 from onepass.learners.shifted import unshifted
 from onepass.looks import next_look
-from onepass.loop import SCALE
 from onepass.models import LinearModel, VotedModel
 from onepass.options import OPTIONS
 from onepass.regret import Regret, regret
 from onepass.rows import count, must_be_finite, onto_ball
-from onepass.shifting import TOTAL, UNUSED, USED, columns_of, weights_of
+from onepass.runs import LinearRun, ShiftedRun
+from onepass.runs.shifting import TOTAL, UNUSED, USED
 from onepass.trace import Hypotheses, Survivor, Terms, Trace, Updates
-from onepass.trace.log import empty_log
 from onepass.trace.tally import Tally
 
 
@@ -109,16 +108,16 @@ class Pass(Feeding):
     @property
     def mistakes(self) -> int:
         """Mistakes made on the way."""
-        self._enter_tally()
-        return int(self._tally.mistakes.sum())
+        self.learner_run.enter_tally()
+        return int(self.learner_run.ledger.tally.mistakes.sum())
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a user should know of how the learner fares; `model` says it once, as a warning."""
-        if self._lazy is None:
+        if not isinstance(self.learner_run, ShiftedRun):
             return ()
-        state = self._lazy.state
-        note = unshifted(self._rule, state[TOTAL], self.rounds, int(state[UNUSED]), int(state[USED]))
+        state = self.learner_run.lazy.state
+        note = unshifted(self.learner_run.rule, state[TOTAL], self.rounds, int(state[UNUSED]), int(state[USED]))
         return () if note is None else (note,)
 
     def withhold(self, reason: str) -> None:
@@ -135,7 +134,7 @@ class Pass(Feeding):
         """What the pass has left behind so far: a value that later feeding does not change."""
         self._must_be_finite()
         trace = self._trace()
-        self._lent = True
+        self.learner_run.lent = True
         tally = Tally._make(array.copy() for array in trace.tally)
         columns = trace.columns.copy() if trace.columns is not None else None
         hypotheses = replace(trace.hypotheses, columns=columns)
@@ -150,33 +149,32 @@ class Pass(Feeding):
 
     def _trace(self) -> Trace:
         """The trace, sharing arrays with the pass: for use before the next row."""
-        self._enter_tally()
+        self.learner_run.enter_tally()
         void = tuple(dict.fromkeys((*self._void, *self.guards.reasons())))
         now = (self.rows, self.rounds, void, self._assumed)
         if self._answers.get("now") == now:
             known: Trace = self._answers["trace"]
             return known
-        log = self._log.cut() if self._columns is None and self._lazy is None else None
-        columns = self._columns if self._lazy is None else columns_of(self._lazy)
-        alive = self.rounds - self._since
+        log, columns, ledger = self.learner_run.kept_log(), self.learner_run.columns(), self.learner_run.ledger
+        alive = self.rounds - ledger.since
         trace = Trace(
             terms=Terms(
                 self.learner,
                 self._setting,
                 self._labels.count,
                 self._bias,
-                self._loss_bound,
+                self.learner_run.loss_bound,
                 self.horizon,
                 self.cutoffs,
                 self._labels.classes,
             ),
             rounds=self.rounds,
-            updates=self._updates,
+            updates=ledger.updates,
             alive=alive,
-            tally=self._tally,
-            first=self._first or Survivor(0, self.rounds, None),
+            tally=ledger.tally,
+            first=ledger.first or Survivor(0, self.rounds, None),
             ended=None if log is None else Updates(log.round, log.margin),
-            pocket=None if columns is None else columns.longest(self._updates, alive),
+            pocket=None if columns is None else columns.longest(ledger.updates, alive),
             fineness=3 if columns is None else columns.bits,
             candidates={kind: watched.losses() for kind, watched in self._watched.items()},
             void=void,
@@ -184,7 +182,7 @@ class Pass(Feeding):
             duplicates=self.guards.counted,
             elapsed=self.elapsed,
             hypotheses=Hypotheses(
-                last=self._state[SCALE] * self._weights if self._lazy is None else weights_of(self._lazy),
+                last=self.learner_run.last(),
                 rounds=self.rounds,
                 alive=alive,
                 bias=self._bias,
@@ -319,14 +317,19 @@ class Pass(Feeding):
     def _about(self, certificate: Certificate) -> dict[str, Any]:
         """What a model file says of where the model comes from: plain values, and no clock."""
         options = {name: getattr(self, name) for name in OPTIONS}
-        told = {"rows": self.rows, "rounds": self.rounds, "updates": self._updates, "mistakes": self.mistakes}
+        told = {
+            "rows": self.rows,
+            "rounds": self.rounds,
+            "updates": self.learner_run.ledger.updates,
+            "mistakes": self.mistakes,
+        }
         return {"learner": repr(self.learner), "options": options, **told, "certificate": certificate.as_dict()}
 
     def regret(self, X: Any, y: Any, comparator: Any = None) -> Regret:
         """The regret on all the rows of the pass, fed again for their labels: see onepass.regret."""
         rows = accept(X)
         _, codes = self._labels.encode(y, count(rows))
-        _, canonical = survey(rows, len(self._weights) - 1, stated_columns(X))
+        _, canonical = survey(rows, self.width, stated_columns(X))
         ready = block(rows, 0, count(rows), canonical)
         return regret(self._trace(), onto_ball(ready, self._R) if self._R is not None else ready, codes, comparator)
 
@@ -349,16 +352,14 @@ class Pass(Feeding):
 
         It shares arrays with this one: store it or let it go before the next row.
         """
-        if self._lazy is not None:
+        if not isinstance(self.learner_run, LinearRun):
             return self
-        self._enter_tally()  # now, or both would enter the same updates into the tally that they share
-        twin = self._twin()
-        twin._log, twin._answers = self._log.cut(), {}
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
         try:
-            twin._compact()
+            twin.learner_run, twin._answers = self.learner_run.compacted(), {}
         except LimitError:
             return self
-        twin._log = empty_log()
         return twin
 
 

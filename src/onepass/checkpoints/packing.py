@@ -22,7 +22,7 @@ from onepass.io.chunk import Origin
 from onepass.io.sources import Identity
 from onepass.io.stream import Position
 from onepass.labels import Labels
-from onepass.shifting import Lazy
+from onepass.runs.shifting import Lazy
 from onepass.trace import Survivor
 from onepass.trace.columns import Columns, Fold
 from onepass.trace.log import Log

@@ -21,8 +21,8 @@ from onepass.io.sources import Identity
 from onepass.io.stream import Position
 from onepass.labels import Labels
 from onepass.passes import Pass
-from onepass.shifting import SINCE as LAZY_SINCE
-from onepass.shifting import Lazy, empty_lazy
+from onepass.runs.shifting import SINCE as LAZY_SINCE
+from onepass.runs.shifting import Lazy, empty_lazy
 from onepass.trace import Survivor
 from onepass.trace.columns import FEATURES, SINCE, Columns, empty_columns
 from onepass.trace.grid import BINS, point
@@ -39,12 +39,8 @@ def check_state(state: Any, run: Pass) -> None:
     _need(isinstance(labels, Labels) and isinstance(labels.classes, tuple), "labels")
     _need(all(isinstance(label, bool | int | float | str) for label in labels.classes), "labels")
     _need(labels == fresh["_labels"] if run.options["classes"] else len(labels.classes) <= 2, "labels")
-    outputs = fresh["_weights"].shape[1]
-    weights = state["_weights"]
-    _alike(weights, fresh["_weights"], "weights")
-    _need(len(weights) >= 1 and weights.shape[1] == outputs and bool(np.isfinite(weights).all()), "weights")
-    _need(len(weights) - 1 <= (run.n_features or run.max_features), "weights")
-    _same_shapes(state["_state"], fresh["_state"], "the learner's state")
+    outputs = run.trace().terms.outputs
+    _learner(state["learner"], fresh["learner"], state["rounds"], outputs, run)
     guards = state["guards"]
     _need(isinstance(guards, dict) and set(guards) == set(fresh["guards"]), "the guards")
     order = guards["order"]
@@ -52,13 +48,9 @@ def check_state(state: Any, run: Pass) -> None:
     _need(0 <= order.place[1] < order.seen.size and order.place[0] >= 0, "the order alarm")
     _repeats(guards["repeats"])
     _duplicates(guards["duplicates"])
-    _same_shapes(state["_tally"], empty_tally(BINS), "the tally")
-    _watched(state["_watched"], fresh["_watched"], weights.shape)
-    first = state["_first"]
-    _need(first is None or isinstance(first, Survivor), "the first hypothesis")
-    _log(state, outputs)
-    _columns(state, outputs, run)
-    _lazy(state, fresh["_lazy"])
+    width = state["_dense_width"]
+    _need(width is None or (type(width) is int and 0 <= width <= _width(state)), "the width")
+    _watched(state["_watched"], fresh["_watched"], (1 + _width(state), outputs))
 
 
 def check_position(position: Position) -> None:
@@ -104,21 +96,46 @@ def _has(condition: Any, name: str) -> None:
 
 
 def _numbers(state: dict[str, Any]) -> None:
-    for name in ("rows", "rounds", "_tallied", "_since", "_updates"):
-        _need(type(state[name]) is int and 0 <= state[name] < 1 << 62, name)
-    _need(state["rounds"] <= state["rows"] and state["_since"] <= state["rounds"], "rounds")
+    for name in ("rows", "rounds"):
+        _need(_is_count(state[name]), name)
+    _need(state["rounds"] <= state["rows"], "rounds")
     _need(type(state["stopped"]) is bool, "stopped")
     for name, least in (("_R", 0.0), ("_longest_row", -1.0)):
         value = state[name]
         _need((value is None and name == "_R") or (isinstance(value, float) and least < value < math.inf), name)
-    width = state["_dense_width"]
-    _need(width is None or (type(width) is int and 0 <= width < len(state["_weights"])), "the width")
     for name in ("_void", "_assumed"):
         _need(isinstance(state[name], tuple) and all(isinstance(text, str) for text in state[name]), name)
 
 
-def _log(state: dict[str, Any], outputs: int) -> None:
-    log, width = state["_log"], len(state["_weights"]) - 1
+def _width(state: dict[str, Any]) -> int:
+    """Features that the learner has weights for."""
+    learner = state["learner"]
+    return len(learner["weights"]) - 1 if "weights" in learner else int(learner["lazy"].B.size) - 1
+
+
+def _learner(state: Any, fresh: dict[str, Any], rounds: int, outputs: int, run: Pass) -> None:
+    _need(isinstance(state, dict) and set(state) == set(fresh), "the learner")
+    ledger = state["ledger"]
+    _need(isinstance(ledger, dict) and set(ledger) == set(fresh["ledger"]), "the tally")
+    for name in ("updates", "since", "entered"):
+        _need(_is_count(ledger[name]), name)
+    _need(ledger["since"] <= rounds, "rounds")
+    _same_shapes(ledger["tally"], empty_tally(BINS), "the tally")
+    _need(ledger["first"] is None or isinstance(ledger["first"], Survivor), "the first hypothesis")
+    if "lazy" in state:
+        _lazy(state["lazy"], rounds, run)
+        return
+    weights = state["weights"]
+    _alike(weights, fresh["weights"], "weights")
+    _need(len(weights) >= 1 and weights.shape[1] == outputs and bool(np.isfinite(weights).all()), "weights")
+    _need(len(weights) - 1 <= (run.n_features or run.max_features), "weights")
+    _same_shapes(state["step"], fresh["step"], "the learner's state")
+    _log(state, rounds, outputs)
+    _columns(state, rounds, outputs, run)
+
+
+def _log(state: dict[str, Any], rounds: int, outputs: int) -> None:
+    log, width = state["log"], len(state["weights"]) - 1
     _need(isinstance(log, Log), "the log")
     types = {"label": "i4", "rival": "i4", "a": "f8", "scale": "f8", "margin": "f8", "shift": "u1", "indices": "i4"}
     for name, array in log._asdict().items():
@@ -132,8 +149,8 @@ def _log(state: dict[str, Any], outputs: int) -> None:
     _need(bool((np.diff(log.indptr) >= 0).all()), "the log")
     _need(not end or (log.indices.min() >= 0 and log.indices.max() < width), "the log")
     _need(not k or log.shift.max() < SHIFTS.size, "the log")
-    rounds = np.concatenate([[0], log.round, [state["rounds"] + 1]])
-    _need(bool((np.diff(rounds) > 0).all()) and state["_tallied"] == k, "the log")
+    ends = np.concatenate([[0], log.round, [rounds + 1]])
+    _need(bool((np.diff(ends) > 0).all()) and state["ledger"]["entered"] == k, "the log")
     if k and outputs == 1:
         _need(bool((np.abs(log.label) == 1).all()), "the log")
     elif k:
@@ -141,11 +158,11 @@ def _log(state: dict[str, Any], outputs: int) -> None:
         _need(both.min() >= 0 and both.max() < outputs, "the log")
 
 
-def _columns(state: dict[str, Any], outputs: int, run: Pass) -> None:
-    columns = state["_columns"]
+def _columns(state: dict[str, Any], rounds: int, outputs: int, run: Pass) -> None:
+    columns = state["columns"]
     if columns is None:
         return
-    _need(isinstance(columns, Columns) and state["_log"].updates == 0, "the columns")
+    _need(isinstance(columns, Columns) and state["log"].updates == 0, "the columns")
     _need(columns.classes == outputs and columns.bits in (1, 2, 3), "the columns")
     _need(type(columns.limit) is int and columns.limit == run.max_trace_memory // 8, "the columns")
     fold, fresh = columns.fold, empty_columns(0, 1, 0).fold
@@ -155,28 +172,25 @@ def _columns(state: dict[str, Any], outputs: int, run: Pass) -> None:
     n, weights = fold.A.size, fold.v.size
     _need(2 <= n <= fold.M.shape[1] and fold.mass.size == fold.kappa.size == n, "the columns")
     _need(len(fold.M) == fold.longest.size == weights and weights % outputs == 0, "the columns")
-    _need(outputs <= weights <= state["_weights"].size, "the columns")
+    _need(outputs <= weights <= state["weights"].size, "the columns")
     _need(fold.kappa[0] == 0 and bool((np.diff(fold.kappa) > 0).all()), "the columns")
     _need(fold.lower.size > 0 and fold.lower.min() >= 0 and fold.lower.max() < n, "the columns")
     _need(fold.state.size == fold.record.size == 4 and bool(np.isfinite(fold.state).all()), "the columns")
-    _need(0 <= fold.state[SINCE] <= state["rounds"], "the columns")
+    _need(0 <= fold.state[SINCE] <= rounds, "the columns")
     _need(0 <= fold.record[FEATURES] <= weights // outputs - 1, "the columns")
 
 
-def _lazy(state: dict[str, Any], fresh: Lazy | None) -> None:
-    lazy = state["_lazy"]
-    _need((lazy is None) == (fresh is None), "the shifted learner")
-    if lazy is None:
-        return
+def _lazy(lazy: Any, rounds: int, run: Pass) -> None:
+    _need(isinstance(lazy, Lazy), "the shifted learner")
     for array, pattern in zip(lazy, empty_lazy(0), strict=True):
         _alike(array, pattern, "the shifted learner")
     n = lazy.kappa.size
-    _need(isinstance(lazy, Lazy) and n <= BINS and lazy.state.size == empty_lazy(0).state.size, "the shifted learner")
+    _need(n <= BINS and lazy.state.size == empty_lazy(0).state.size, "the shifted learner")
     _need(all(part.size == n for part in (lazy.A, lazy.G, lazy.mass)), "the shifted learner")
     _need(lazy.P.size == lazy.B.size and lazy.M.shape == (lazy.B.size, n), "the shifted learner")
-    _need(lazy.B.size == len(state["_weights"]) and state["_log"].updates == 0, "the shifted learner")
+    _need(1 <= lazy.B.size <= 1 + (run.n_features or run.max_features), "the shifted learner")
     _need(lazy.kappa.tolist() == [float(point(i)) for i in range(n)], "the shifted learner")
-    _need(0 <= lazy.state[LAZY_SINCE] <= state["rounds"], "the shifted learner")
+    _need(0 <= lazy.state[LAZY_SINCE] <= rounds, "the shifted learner")
 
 
 def _repeats(repeats: Any) -> None:

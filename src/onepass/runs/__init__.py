@@ -1,0 +1,19 @@
+"""Learners at work: `linear` (a head, a log, columns), `shifted` (lazy sums), behind one face, `LearnerRun`."""
+
+from __future__ import annotations
+
+from onepass.background import Background
+from onepass.learners import Learner
+from onepass.rows import Floats
+from onepass.runs.linear import LinearRun
+from onepass.runs.run import RENEW, Frame, LearnerRun, UnsoundError, values_in
+from onepass.runs.shifted import ShiftedRun
+
+__all__ = ["RENEW", "Frame", "LearnerRun", "LinearRun", "ShiftedRun", "UnsoundError", "begin", "values_in"]
+
+
+def begin(learner: Learner, frame: Frame, background: Background, origin: Floats | None) -> LearnerRun:
+    """The learner, ready for its first row."""
+    if learner.keeps_rows:
+        return LinearRun(learner, frame, background, origin)
+    return ShiftedRun(learner, frame, background)

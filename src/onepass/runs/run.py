@@ -1,0 +1,148 @@
+"""A learner at work: what every kind of run offers a pass, and the record that all of them keep."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+from onepass.background import Background
+from onepass.learners import Learner, Setting
+from onepass.rows import AnyRows, Dense, Floats, Ints
+from onepass.schedules import Schedule
+from onepass.trace import Survivor
+from onepass.trace.columns import Columns
+from onepass.trace.grid import BINS
+from onepass.trace.log import Log, empty_log
+from onepass.trace.tally import Tally, empty_tally, enter
+
+RENEW = 1 << 16  # rounds after which ‖w‖² is summed afresh
+
+
+class UnsoundError(Exception):
+    """A kernel has met a row that nobody had checked, and that is not fit for it."""
+
+
+class Frame(NamedTuple):
+    """What a run must know of the pass it works for."""
+
+    outputs: int  # columns of the weights
+    bias: float  # the constant feature: 1 with an intercept, 0 without
+    features: int | None  # the width, if it is fixed
+    most: int  # how wide it may become
+    memory: int  # bytes that kept rows and columns may take
+    elapsed: int  # rounds before the first, which a falling rate has seen
+
+
+class Ledger:
+    """How long each finished hypothesis was in use and what ended it, in the form that certificates need."""
+
+    def __init__(self) -> None:
+        self.tally: Tally = empty_tally(BINS)
+        self.first: Survivor | None = None
+        self.updates = 0  # hypotheses that have ended
+        self.since = 0  # the round in which the last of those entered ended
+        self.entered = 0  # updates of the log that are in the tally
+
+    def count(self, log: Log, before: int) -> None:
+        """The log has grown from so many updates."""
+        self.updates += log.updates - before
+        if self.first is None and log.updates:
+            self.first = Survivor(0, int(log.round[0]), float(log.margin[0]))
+
+    def enter(self, log: Log, bound: float | None) -> None:
+        """Enter what is new in the log; `bound` is the largest hinge loss, where it has one."""
+        enter(self.tally, log, self.since, bound or 0.0, self.entered)
+        self.entered = log.updates
+        if self.entered:
+            self.since = int(log.round[self.entered - 1])
+
+    def state(self) -> dict[str, Any]:
+        """What changes, sharing its arrays."""
+        return dict(self.__dict__)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.__dict__.update(state)
+
+
+class LearnerRun(ABC):
+    """A learner at work: it learns rows and keeps a record of its hypotheses."""
+
+    def __init__(self, learner: Learner, frame: Frame, background: Background) -> None:
+        self.learner, self.frame, self.background = learner, frame, background
+        self.ledger = Ledger()
+        self.log: Log = empty_log()
+        self.rule: Any = None
+        self.loss_bound: float | None = None
+        self.lent = False  # whether a trace that was given away sees the log's arrays
+        self.rates: Schedule | None = None  # of the rows being fed, where the rate is a user's function
+
+    def declare(self, setting: Setting) -> None:
+        """What was agreed before the first row, or measured in the rows before it."""
+        self.agree(setting)
+
+    def agree(self, setting: Setting) -> None:
+        """The rule and the largest loss that follow from the setting."""
+        self.rule = self.learner.rule(setting)
+        reach = setting.reach
+        self.loss_bound = 1.0 + reach if self.learner.bounded and reach is not None else None
+
+    @property
+    def current_rule(self) -> Any:
+        """The rule, with the rates of the rows being fed where they are a user's."""
+        return self.rule if self.rates is None else self.rule._replace(schedule=self.rates)
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Features that there is a weight for."""
+
+    @property
+    @abstractmethod
+    def folded(self) -> bool:
+        """Whether learning changes what cannot be put back: update rows are no longer kept."""
+
+    @abstractmethod
+    def widen(self, width: int) -> None:
+        """At least so many features."""
+
+    @abstractmethod
+    def may_refuse(self, rows: AnyRows, width: int, rounds: int) -> bool:
+        """Whether these rows could bring the record to a size that there is no room for."""
+
+    @abstractmethod
+    def learn(self, rows: AnyRows, y: Ints, rounds: int, stated: int | None) -> None:
+        """Learn rows after so many rounds; UnsoundError if one is not fit for a kernel, or wider than stated."""
+
+    @abstractmethod
+    def settle_norm(self) -> None:
+        """Sum ‖w‖² afresh: what is carried from step to step drifts."""
+
+    @abstractmethod
+    def last(self) -> Floats:
+        """The living hypothesis, (1 + features, outputs), intercept first."""
+
+    @abstractmethod
+    def kept_log(self) -> Log | None:
+        """The updates, while they are kept; sharing arrays."""
+
+    @abstractmethod
+    def columns(self) -> Columns | None:
+        """What they became; sharing arrays."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """All that changes, sharing its arrays."""
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+
+    def enter_tally(self) -> None:
+        """Bring the tally up to the last update."""
+        self.ledger.enter(self.log, self.loss_bound)
+
+
+def values_in(rows: AnyRows) -> int:
+    """How many values the rows store."""
+    return rows.values.size if isinstance(rows, Dense) else int(rows.indptr[-1] - rows.indptr[0])

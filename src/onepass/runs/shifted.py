@@ -1,0 +1,65 @@
+"""The shifted perceptron at work: its steps are no sums of update rows, so columns are all that is kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onepass.background import Background
+from onepass.learners import Learner
+from onepass.rows import AnyRows, Floats, Ints, count
+from onepass.runs.run import Frame, LearnerRun
+from onepass.runs.shifting import Lazy, advance, columns_of, empty_lazy, settle, size_after, weights_of, wider
+from onepass.trace.columns import Columns
+from onepass.trace.log import Log, empty_log
+
+
+class ShiftedRun(LearnerRun):
+    """ShiftedPerceptron: see `shifting` for the loop."""
+
+    def __init__(self, learner: Learner, frame: Frame, background: Background) -> None:
+        super().__init__(learner, frame, background)
+        self.lazy: Lazy = empty_lazy(frame.features or 0)
+
+    @property
+    def width(self) -> int:
+        return self.lazy.B.size - 1
+
+    @property
+    def folded(self) -> bool:
+        return True
+
+    def widen(self, width: int) -> None:
+        self.lazy = wider(self.lazy, width)
+
+    def may_refuse(self, rows: AnyRows, width: int, rounds: int) -> bool:
+        return size_after(rounds + count(rows), max(width, self.width)) > self.frame.memory
+
+    def learn(self, rows: AnyRows, y: Ints, rounds: int, stated: int | None) -> None:
+        self.log = self.log.with_room(len(y), 0)
+        before = self.log.updates
+        frame = self.frame
+        self.lazy = advance(self.lazy, rows, y, self.current_rule, frame.bias, self.log, rounds, frame.memory)
+        self.ledger.count(self.log, before)
+        self.enter_tally()
+        self.log.cursor[:] = 0
+        self.ledger.entered = 0
+
+    def settle_norm(self) -> None:
+        settle(self.lazy)
+
+    def last(self) -> Floats:
+        return weights_of(self.lazy)
+
+    def kept_log(self) -> Log | None:
+        return None
+
+    def columns(self) -> Columns | None:
+        return columns_of(self.lazy)
+
+    def state(self) -> dict[str, Any]:
+        self.enter_tally()
+        return {"lazy": self.lazy, "ledger": self.ledger.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.lazy, self.log = state["lazy"], empty_log()
+        self.ledger.restore(state["ledger"])
