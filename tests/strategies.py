@@ -26,3 +26,6 @@ def cuts(seed, rows, pieces):
     """Borders 0 = c_0 ≤ c_1 ≤ … = rows: empty pieces may occur."""
     rng = np.random.default_rng(seed)
     return np.concatenate([[0], np.sort(rng.integers(0, rows + 1, size=pieces - 1)), [rows]])
+
+
+EXAMPLES = dyadic(0, 600, 8, noise=0.05)  # what the files of the fixture `folder` hold

@@ -17,22 +17,9 @@ import pytest
 from onepass import LinearModel, Pass
 from onepass.cli import main
 from onepass.io import dump_svmlight
-from strategies import dyadic
+from strategies import EXAMPLES
 
-X, Y = dyadic(0, 600, 8, noise=0.05)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cli")
-    dump_svmlight(folder / "data.svm", X, Y)
-    dump_svmlight(folder / "test.svm", X[:100], Y[:100])
-    table = "\n".join(",".join([*map(repr, x), "yes" if y > 0 else "no"]) for x, y in zip(X.tolist(), Y, strict=True))
-    (folder / "data.csv").write_text("a,b,c,d,e,f,g,h,class\n" + table + "\n")
-    (folder / "bad.svm").write_text("1 1:2\n-1 2:x\n1 3:1\n-1 1:1\n")
-    order = np.argsort(Y, kind="stable")
-    dump_svmlight(folder / "sorted.svm", X[order], Y[order])
-    return folder
+X, Y = EXAMPLES
 
 
 def onepass(folder, *arguments, code=0):

@@ -9,7 +9,7 @@ import pytest
 from onepass import LinearModel
 from onepass.cli import check
 from onepass.cli.help import TOPICS
-from test_cli import X, Y, folder, onepass  # noqa: F401 - a fixture
+from test_cli import X, Y, onepass
 
 CONFIG = """
 [train]
@@ -20,12 +20,12 @@ ignore = ["a", "b"]
 """
 
 
-def effective(folder, *arguments):  # noqa: F811
+def effective(folder, *arguments):
     printed = onepass(folder, *arguments, "--print-config").stdout
     return dict(line.split(" = ") for line in printed.splitlines()[1:])
 
 
-def test_the_command_line_wins_over_the_environment_and_that_over_the_file(folder, monkeypatch):  # noqa: F811
+def test_the_command_line_wins_over_the_environment_and_that_over_the_file(folder, monkeypatch):
     (folder / "run.toml").write_text(CONFIG)
     base = ("--config", "run.toml", "train", "data.svm")
     found = effective(folder, *base)
@@ -38,7 +38,7 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file(folde
     assert effective(folder, *base, "--delta", "0.03")["delta"] == "0.03"
 
 
-def test_what_is_printed_can_be_read_and_gives_the_same(folder):  # noqa: F811
+def test_what_is_printed_can_be_read_and_gives_the_same(folder):
     options = ("train", "data.svm", "--learner", "pa", "--delta", "0.2", "--json")
     (folder / "same.toml").write_text(onepass(folder, *options, "--print-config").stdout)
     (first, second) = (
@@ -59,20 +59,20 @@ def test_what_is_printed_can_be_read_and_gives_the_same(folder):  # noqa: F811
         ('[train]\ndelta = "much"', "'much' is not a valid float"),
     ],
 )
-def test_a_bad_file_is_named(folder, text, message):  # noqa: F811
+def test_a_bad_file_is_named(folder, text, message):
     (folder / "bad.toml").write_text(text)
     assert message in onepass(folder, "--config", "bad.toml", "train", "data.svm", code=2).stderr
     assert "nowhere.toml" in onepass(folder, "--config", "nowhere.toml", "train", "data.svm", code=2).stderr
 
 
 @pytest.mark.parametrize("topic", TOPICS)
-def test_topics_are_explained_in_lines_that_fit(folder, topic):  # noqa: F811
+def test_topics_are_explained_in_lines_that_fit(folder, topic):
     text = onepass(folder, "help", topic).stdout
     assert max(map(len, text.splitlines())) <= 120
     assert topic in onepass(folder, "help").stdout
 
 
-def test_the_help_on_certificates_is_true(folder):  # noqa: F811
+def test_the_help_on_certificates_is_true(folder):
     text = TOPICS["certificates"]
     for line in text.splitlines():
         if "> shuffled" in line:
@@ -89,7 +89,7 @@ def test_the_help_on_certificates_is_true(folder):  # noqa: F811
         assert line["conversion"] in (of_model.split("in any loss")[0] if line["covers"] == "model" else of_members)
 
 
-def test_the_help_on_json_says_what_k_is(folder):  # noqa: F811
+def test_the_help_on_json_says_what_k_is(folder):
     assert "logarithm to\nbase 2 of the round at which the candidate was frozen" in TOPICS["json"]
     certificate = json.loads(onepass(folder, "train", "data.svm", "--conversion", "penalised", "--json").stdout)
     frozen = certificate["certificate"]["choice"]["value"]
@@ -97,7 +97,7 @@ def test_the_help_on_json_says_what_k_is(folder):  # noqa: F811
     assert certificate["certificate"]["counted"] == 600 - frozen
 
 
-def test_the_help_on_exit_codes_is_true(folder):  # noqa: F811
+def test_the_help_on_exit_codes_is_true(folder):
     """A missing model is wrong usage, a missing data file bad data."""
     lines = {line.split()[0]: line for line in TOPICS["exit-codes"].splitlines()}
     assert "a model" in lines["2"]
@@ -107,14 +107,14 @@ def test_the_help_on_exit_codes_is_true(folder):  # noqa: F811
         onepass(folder, *command, "nowhere.csv", code=3)
 
 
-def test_versions_of_all_parts(folder):  # noqa: F811
+def test_versions_of_all_parts(folder):
     assert onepass(folder, "--version").stdout.count("\n") == 1
     parts = onepass(folder, "--version", "--verbose").stdout
     assert f"numpy {np.__version__}" in parts
     assert "numba " in parts
 
 
-def test_an_error_inside_is_one_line_unless_asked_for(folder, monkeypatch):  # noqa: F811
+def test_an_error_inside_is_one_line_unless_asked_for(folder, monkeypatch):
     def broken(*_):
         raise ZeroDivisionError("on purpose")
 
@@ -135,14 +135,14 @@ def test_an_error_inside_is_one_line_unless_asked_for(folder, monkeypatch):  # n
         ("--learner", "margin", "--radius", "4", "--bound", "dekel2008", "--horizon", "600"),
     ],
 )
-def test_verify_repeats_the_pass(folder, options):  # noqa: F811
+def test_verify_repeats_the_pass(folder, options):
     onepass(folder, "train", "data.svm", "-o", "v.safetensors", "--force", *options)
     assert "intact" in onepass(folder, "verify", "v.safetensors").stdout
     done = onepass(folder, "verify", "v.safetensors", "data.svm")
     assert "data: the same; weights: the same; certificate: the same" in done.stdout
 
 
-def test_verify_tells_other_data_from_another_model(folder):  # noqa: F811
+def test_verify_tells_other_data_from_another_model(folder):
     onepass(folder, "train", "data.svm", "-o", "w.safetensors", "--force")
     other = json.loads(onepass(folder, "verify", "w.safetensors", "test.svm", "--json", code=3).stdout)
     assert (other["same_data"], other["same_weights"]) == (False, False)
@@ -154,7 +154,7 @@ def test_verify_tells_other_data_from_another_model(folder):  # noqa: F811
     assert "this data gives another model" in done.stderr
 
 
-def test_models_remember_how_svmlight_was_read(folder):  # noqa: F811
+def test_models_remember_how_svmlight_was_read(folder):
     lines = [
         f"{int(y)} " + " ".join(f"{i}:{v!r}" for i, v in enumerate(x) if v) for x, y in zip(X.tolist(), Y, strict=True)
     ]
@@ -166,25 +166,25 @@ def test_models_remember_how_svmlight_was_read(folder):  # noqa: F811
     assert "certificate: the same" in onepass(folder, "verify", "z.safetensors", "zero.svm").stdout
 
 
-def test_too_few_rows_for_an_automatic_radius_are_named(folder):  # noqa: F811
+def test_too_few_rows_for_an_automatic_radius_are_named(folder):
     done = onepass(folder, "train", "data.svm", "--learner", "margin", "--radius", "auto", "-o", "n.model", code=1)
     assert (
         "radius='auto' measures the first 1000 rows and learns from the others, but there were only 600" in done.stderr
     )
 
 
-def test_verbose_says_where_the_time_goes(folder):  # noqa: F811
+def test_verbose_says_where_the_time_goes(folder):
     assert " s, reading, certificate" in onepass(folder, "train", "data.svm", "-v").stderr
     assert " s, reading, certificate" not in onepass(folder, "train", "data.svm").stderr
 
 
-def test_help_of_train_has_sections(folder):  # noqa: F811
+def test_help_of_train_has_sections(folder):
     text = onepass(folder, "train", "--help").stdout
     places = [text.index(f"\n{name}:\n") for name in ("Options", "Learning", "Reading", "Talking")]
     assert places == sorted(places)
 
 
-def test_colours_can_be_forbidden_and_forced(folder, monkeypatch):  # noqa: F811
+def test_colours_can_be_forbidden_and_forced(folder, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -195,11 +195,11 @@ def test_colours_can_be_forbidden_and_forced(folder, monkeypatch):  # noqa: F811
 
 
 @pytest.mark.parametrize("size", ["inf", "nan", "-1MB", "9" * 400, "5TB", "much"])
-def test_a_size_is_a_number_of_bytes(folder, size):  # noqa: F811
+def test_a_size_is_a_number_of_bytes(folder, size):
     refused = onepass(folder, "train", "data.svm", "--max-memory", size, code=2)
     assert f"'{size}' is not a size such as 500MB" in refused.stderr
 
 
-def test_a_seed_is_no_negative_number(folder):  # noqa: F811
+def test_a_seed_is_no_negative_number(folder):
     refused = onepass(folder, "train", "data.svm", "--validation-fraction", "0.1", "--seed", "-1", code=2)
     assert "'--seed'" in refused.stderr

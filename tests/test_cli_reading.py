@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from onepass import LinearModel
-from test_cli import X, Y, folder, onepass, process  # noqa: F401 - a fixture
+from test_cli import X, Y, onepass, process
 
 WORDS = np.where(Y > 0, "yes", "no").tolist()
 LINES = [",".join([*map(repr, x), word]) for x, word in zip(X.tolist(), WORDS, strict=True)]
@@ -20,7 +20,7 @@ NAMES = "a,b,c,d,e,f,g,h"
 
 
 @pytest.fixture
-def write(folder):  # noqa: F811
+def write(folder):
     def write(name, *lines):
         (folder / name).write_text("\n".join(lines) + "\n")
         return name
@@ -28,13 +28,13 @@ def write(folder):  # noqa: F811
     return write
 
 
-def trained(folder, *arguments):  # noqa: F811
+def trained(folder, *arguments):
     """A model's file, and what it says of all rows."""
     onepass(folder, "train", *arguments, "-o", "read.safetensors", "--force", "-q")
     return "read.safetensors", LinearModel.load(folder / "read.safetensors").predict(X).tolist()
 
 
-def test_no_header_is_obeyed_and_shown(folder, write):  # noqa: F811
+def test_no_header_is_obeyed_and_shown(folder, write):
     options = (write("two.csv", "first,second", "up,yes"), "--target", "1", "--categorical", "0")
     counted = {
         option: json.loads(onepass(folder, "check", *options, *option, "--json").stdout)["rows"]
@@ -45,7 +45,7 @@ def test_no_header_is_obeyed_and_shown(folder, write):  # noqa: F811
 
 
 @pytest.mark.parametrize("head", [["city,class"], []])
-def test_a_model_remembers_whether_there_was_a_header(folder, write, head):  # noqa: F811
+def test_a_model_remembers_whether_there_was_a_header(folder, write, head):
     rows = [f"{'up' if y > 0 else 'down'},{word}" for y, word in zip(Y, WORDS, strict=True)]
     file, column = write("words.csv", *head, *rows), "city" if head else "0"
     onepass(folder, "train", file, "--target", "-1", "--categorical", column, "-o", "words", "-q", "--force")
@@ -55,7 +55,7 @@ def test_a_model_remembers_whether_there_was_a_header(folder, write, head):  # n
 
 
 @contextlib.contextmanager
-def pipe(folder, file):  # noqa: F811
+def pipe(folder, file):
     """A pipe that another writes the file to."""
     os.mkfifo(folder / "pipe")
     writer = threading.Thread(target=lambda: (folder / "pipe").write_bytes((folder / file).read_bytes()))
@@ -65,13 +65,13 @@ def pipe(folder, file):  # noqa: F811
     (folder / "pipe").unlink()
 
 
-def test_a_pipe_is_opened_once_whatever_the_model_remembers(folder):  # noqa: F811
+def test_a_pipe_is_opened_once_whatever_the_model_remembers(folder):
     model, expected = trained(folder, "data.csv", "--target", "class")
     with pipe(folder, "data.svm") as piped:  # svmlight has no target
         assert onepass(folder, "predict", model, piped).stdout.split() == expected
 
 
-def test_check_opens_a_pipe_once_even_if_the_format_has_no_lines(folder):  # noqa: F811
+def test_check_opens_a_pipe_once_even_if_the_format_has_no_lines(folder):
     table = pyarrow.table({"a": X[:, 0], "y": Y})
     with pyarrow.OSFile(str(folder / "d.arrows"), "wb") as file, pyarrow.ipc.new_stream(file, table.schema) as stream:
         stream.write_table(table)
@@ -81,7 +81,7 @@ def test_check_opens_a_pipe_once_even_if_the_format_has_no_lines(folder):  # noq
 
 @pytest.mark.parametrize("place", [0, 3, -1])
 @pytest.mark.parametrize("kind", ["npy", "csv", "no header", "parquet"])
-def test_a_model_of_a_numbered_target_predicts_rows_without_a_label(folder, kind, place):  # noqa: F811
+def test_a_model_of_a_numbered_target_predicts_rows_without_a_label(folder, kind, place):
     at = place % 9
     names = [*NAMES.split(",")[:at], "kind", *NAMES.split(",")[at:]]
     whole = np.insert(X, at, Y, axis=1)
@@ -102,7 +102,7 @@ def test_a_model_of_a_numbered_target_predicts_rows_without_a_label(folder, kind
         assert ("labelled rows" in done.stderr) == (file == files["whole"])
 
 
-def test_a_place_is_not_taken_for_a_name_nor_a_name_for_a_place(folder):  # noqa: F811
+def test_a_place_is_not_taken_for_a_name_nor_a_name_for_a_place(folder):
     np.save(folder / "whole.npy", np.insert(X, 8, Y, axis=1))
     np.save(folder / "bare.npy", X)
     (folder / "bare.csv").write_text("\n".join([NAMES, *BARE]) + "\n")
@@ -113,7 +113,7 @@ def test_a_place_is_not_taken_for_a_name_nor_a_name_for_a_place(folder):  # noqa
         ]
 
 
-def test_a_column_may_be_named_by_a_number(folder, write):  # noqa: F811
+def test_a_column_may_be_named_by_a_number(folder, write):
     rows = [f"{x[0]},{x[1]},{word}" for x, word in zip(X.tolist(), WORDS, strict=True)]
     years = write("years.csv", "one,7,1", *rows)
     for target in ("1", "-1"):  # the name, then the place
@@ -127,21 +127,21 @@ def test_a_column_may_be_named_by_a_number(folder, write):  # noqa: F811
     assert "numbers, not names" in onepass(folder, "check", "some.npy", "--target", "class", code=2).stderr
 
 
-def test_a_feature_with_a_usual_name_is_not_taken_for_the_target_that_is_absent(folder, write):  # noqa: F811
+def test_a_feature_with_a_usual_name_is_not_taken_for_the_target_that_is_absent(folder, write):
     names = NAMES.replace("h", "y")
     model, expected = trained(folder, write("with_y.csv", f"{names},class", *LINES), "--target", "class")
     assert onepass(folder, "predict", model, write("bare_y.csv", names, *BARE)).stdout.split() == expected
 
 
 @pytest.mark.parametrize("cell", ["", "?"])
-def test_a_file_whose_labels_are_yet_to_come_is_predicted(folder, write, cell):  # noqa: F811
+def test_a_file_whose_labels_are_yet_to_come_is_predicted(folder, write, cell):
     model, expected = trained(folder, "data.csv", "--target", "class")
     new = write("new.csv", f"{NAMES},class", *(f"{row},{cell}" for row in BARE))
     done = onepass(folder, "predict", model, new)
     assert (done.stdout.split(), "labelled" in done.stderr) == (expected, False)
 
 
-def test_a_model_takes_as_many_features_as_it_has(folder, write):  # noqa: F811
+def test_a_model_takes_as_many_features_as_it_has(folder, write):
     far = (1 << 24) + 5
     file = write("far.svm", *(f"{int(y)} 1:{x[0]} {far}:1" for x, y in zip(X[:50].tolist(), Y, strict=False)))
     onepass(folder, "train", file, "--max-features", far, "-o", "far.safetensors", "-q")
@@ -149,7 +149,7 @@ def test_a_model_takes_as_many_features_as_it_has(folder, write):  # noqa: F811
     (folder / "far.safetensors").unlink()
 
 
-def test_other_bits_than_the_model_has_are_refused(folder):  # noqa: F811
+def test_other_bits_than_the_model_has_are_refused(folder):
     for bits, other, told in ((None, 10, "none"), (10, 9, "10")):
         model, _ = trained(folder, "data.svm", *(() if bits is None else ("--bits", bits)))
         done = onepass(folder, "predict", model, "data.svm", "--bits", other, code=2)
@@ -157,7 +157,7 @@ def test_other_bits_than_the_model_has_are_refused(folder):  # noqa: F811
     onepass(folder, "predict", model, "data.svm", "--bits", 10)
 
 
-def test_a_delimiter_is_told_and_remembered(folder, write):  # noqa: F811
+def test_a_delimiter_is_told_and_remembered(folder, write):
     file = write("semicolons.csv", *(line.replace(",", ";") for line in (f"{NAMES},class", *LINES)))
     assert "Fix: --delimiter ';'" in onepass(folder, "check", file, code=3).stderr
     assert "one ASCII character" in onepass(folder, "check", file, "--delimiter", ";;", code=2).stderr
@@ -169,7 +169,7 @@ def test_a_delimiter_is_told_and_remembered(folder, write):  # noqa: F811
     assert "Fix: --format tsv" in onepass(folder, "check", tabs, "--format", "csv", code=3).stderr
 
 
-def test_what_is_too_long_or_unpacks_to_too_much_can_be_allowed(folder, write):  # noqa: F811
+def test_what_is_too_long_or_unpacks_to_too_much_can_be_allowed(folder, write):
     file = write("long.svm", *("1 " + " ".join(f"{i}:1" for i in range(1, 600_000)) for _ in range(3)))
     (folder / "zeros.svm.gz").write_bytes(gzip.compress(b"1 1:2\n" * (3 << 20)))
     for path, option, little, enough in (
@@ -181,7 +181,7 @@ def test_what_is_too_long_or_unpacks_to_too_much_can_be_allowed(folder, write): 
         assert "bad lines: 0" in done.stdout
 
 
-def test_a_model_of_several_workers_remembers_the_same(folder):  # noqa: F811
+def test_a_model_of_several_workers_remembers_the_same(folder):
     about = []
     for name, more in (("alone", ()), ("spread", ("--workers", 1, "--waves", 1))):
         done = process(folder, "train", "data.csv", "--target", "-1", *more, "-o", f"{name}.safetensors", "-q")
@@ -191,6 +191,6 @@ def test_a_model_of_several_workers_remembers_the_same(folder):  # noqa: F811
     assert about[0]["target"] == "class"
 
 
-def test_a_run_that_does_not_begin_leaves_no_quarantine_file(folder):  # noqa: F811
+def test_a_run_that_does_not_begin_leaves_no_quarantine_file(folder):
     onepass(folder, "train", "missing.svm", "--on-error", "quarantine=bad.txt", code=3)
     assert not (folder / "bad.txt").exists()

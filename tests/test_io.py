@@ -43,17 +43,6 @@ def read(paths, **options):
     return examples, stream
 
 
-@pytest.fixture(name="file")
-def file_fixture(tmp_path):
-    """A function that writes bytes to a new file and returns its path."""
-
-    def write(data, name="data.svm"):
-        (tmp_path / name).write_bytes(data)
-        return tmp_path / name
-
-    return write
-
-
 # Cutting anywhere changes nothing ------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from onepass.errors import DataError
 from onepass.io import compression as codecs
 from onepass.io import open_stream
 from onepass.io.sources import RawFile
-from test_io import COMPRESS, TEXT, file_fixture, read  # noqa: F401  (pytest finds fixtures by name)
+from test_io import COMPRESS, TEXT, read
 
 
 @pytest.mark.parametrize("kind", COMPRESS)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from onepass.errors import DataError, printable
 from onepass.io import open_stream
 from onepass.io.detect import detect, guess
-from test_io import TEXT, file_fixture, read  # noqa: F401  (pytest finds fixtures by name)
+from test_io import TEXT, read
 
 
 @pytest.mark.parametrize(

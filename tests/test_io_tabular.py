@@ -19,17 +19,6 @@ from onepass.io.blocks import Quotes
 from onepass.rows import Dense
 
 
-@pytest.fixture(name="file")
-def file_fixture(tmp_path):
-    """A function that writes bytes or text to a new file and returns its path."""
-
-    def write(data, name="data.csv"):
-        (tmp_path / name).write_bytes(data if isinstance(data, bytes) else data.encode())
-        return tmp_path / name
-
-    return write
-
-
 def read(paths, **options):
     """(dense rows, labels, stream), all chunks joined."""
     with open_stream(paths, **options) as stream:
@@ -92,9 +81,9 @@ def test_every_format_gives_the_same_bits(tmp_path):
     cells=st.lists(st.tuples(st.text('ab",\n\r ', max_size=6), st.floats(-1e9, 1e9)), min_size=1, max_size=12),
     block_size=st.integers(1, 30),
 )
-def test_csv_cut_anywhere_is_the_same_csv(file, cells, block_size):
+def test_csv_cut_anywhere_is_the_same_csv(csv_file, cells, block_size):
     rows = "".join('"{}","c{}"\n'.format(value, text.replace('"', '""')) for text, value in cells)
-    values, labels, _ = read(file("x,y\n" + rows), target="y", block_size=block_size)
+    values, labels, _ = read(csv_file("x,y\n" + rows), target="y", block_size=block_size)
     assert values[:, 0].tolist() == [value for _, value in cells]
     assert [label.replace("\r\n", "\n") for label in labels] == [f"c{text}".replace("\r\n", "\n") for text, _ in cells]
 
@@ -113,24 +102,24 @@ def test_records_end_where_they_end_however_the_text_is_cut(parts):
 # CSV faults ----------------------------------------------------------------------------------------
 
 
-def test_ragged_rows_and_quotes_and_names(file):  # 24
-    error = fails("expected 3 columns, got 2", file(CSV + "1,2\n" + CSV[6:]))
+def test_ragged_rows_and_quotes_and_names(csv_file):  # 24
+    error = fails("expected 3 columns, got 2", csv_file(CSV + "1,2\n" + CSV[6:]))
     assert error.line == 5
     assert error.value == b"1,2"
-    error = fails("never closed", file('t,y\n"a",1\n"b\nc",0\n"oops,1\nd,0\n'), text_column="t")
+    error = fails("never closed", csv_file('t,y\n"a",1\n"b\nc",0\n"oops,1\nd,0\n'), text_column="t")
     assert error.line == 5
-    _, labels, _ = read(file("a,y\n1,'x\ny,z'\n2,\"b\n", "d"), format="csv", quote="'", block_size=8)
+    _, labels, _ = read(csv_file("a,y\n1,'x\ny,z'\n2,\"b\n", "d"), format="csv", quote="'", block_size=8)
     assert labels.tolist() == ["x\ny,z", '"b']
-    fails("two columns are named 'a'", file("a,y,a\n1,2,3\n"))
-    fails("column 1 has no name", file("a,,y\n1,2,3\n"))
+    fails("two columns are named 'a'", csv_file("a,y,a\n1,2,3\n"))
+    fails("column 1 has no name", csv_file("a,,y\n1,2,3\n"))
 
 
 @pytest.mark.parametrize("block_size", [512, 1 << 20])
-def test_a_column_that_turns_to_text_is_an_error_with_its_row(file, block_size):  # 25
+def test_a_column_that_turns_to_text_is_an_error_with_its_row(csv_file, block_size):  # 25
     rows = "".join(f"{i},{i % 2}\n" for i in range(MANY))
     error = fails(
         "'x' holds numbers, but here 'abc': .*is not a number",
-        file(f"x,y\n\n{rows}abc,1\n{rows}"),
+        csv_file(f"x,y\n\n{rows}abc,1\n{rows}"),
         block_size=block_size,
     )
     assert (error.line, error.column, error.value) == (MANY + 3, 1, b"abc,1")
@@ -138,28 +127,28 @@ def test_a_column_that_turns_to_text_is_an_error_with_its_row(file, block_size):
     assert "categorical=['x']" in error.remedy
 
 
-def test_headers_and_targets(file):  # 26
-    fails("no examples", file("a,y\n"))
-    fails("no examples", file(""))
-    fails("which column is the label.*Columns: a, b.*target=NAME", file("a,b\n1,2\n"))
-    fails(r"no column 'prise'; did you mean 'price'\? Columns: price, y", file("price,y\n1,2\n"), target="prise")
-    values, labels, stream = read(file("1,5\n2,6\n"), target=-1)
+def test_headers_and_targets(csv_file):  # 26
+    fails("no examples", csv_file("a,y\n"))
+    fails("no examples", csv_file(""))
+    fails("which column is the label.*Columns: a, b.*target=NAME", csv_file("a,b\n1,2\n"))
+    fails(r"no column 'prise'; did you mean 'price'\? Columns: price, y", csv_file("price,y\n1,2\n"), target="prise")
+    values, labels, stream = read(csv_file("1,5\n2,6\n"), target=-1)
     assert (values.tolist(), labels.tolist()) == ([[1], [2]], [5, 6])
     assert any("there is no header" in note for note in stream.notes)
-    values, labels, stream = read(file("1,5\n2,6\n"), target="1", header=True, labelled=False)
+    values, labels, stream = read(csv_file("1,5\n2,6\n"), target="1", header=True, labelled=False)
     assert (values.tolist(), labels.tolist()) == ([[6]], [2])
-    values, labels, _ = read(file("a,b\n1,2\n"), labelled=False)
+    values, labels, _ = read(csv_file("a,b\n1,2\n"), labelled=False)
     assert labels is None
-    values, labels, _ = read(file("y,b\n1,2\n"), target="class", labelled=False)
+    values, labels, _ = read(csv_file("y,b\n1,2\n"), target="class", labelled=False)
     assert (values.tolist(), labels) == ([[1, 2]], None)
-    fails("separated by ';'.*delimiter=';'", file("a;y\n1;2\n"), target="y")
-    values, labels, _ = read(file("a;y\n1;2\n"), delimiter=";")
+    fails("separated by ';'.*delimiter=';'", csv_file("a;y\n1;2\n"), target="y")
+    values, labels, _ = read(csv_file("a;y\n1;2\n"), delimiter=";")
     assert values.tolist() == [[1]]
 
 
-def test_text_columns_must_be_declared(file):
-    fails(r"column 'city' holds text.*categorical=\['city'\] or ignore=\['city'\]", file("city,y\nRome,1\n"))
-    values, _, stream = read(file("city,a,y\nRome,5,1\n"), ignore=["city"])
+def test_text_columns_must_be_declared(csv_file):
+    fails(r"column 'city' holds text.*categorical=\['city'\] or ignore=\['city'\]", csv_file("city,y\nRome,1\n"))
+    values, _, stream = read(csv_file("city,a,y\nRome,5,1\n"), ignore=["city"])
     assert values.tolist() == [[5]]
     assert stream.columns == ("a",)
 
@@ -174,12 +163,12 @@ def test_text_columns_must_be_declared(file):
         {"text_column": "w", "ignore": ["w"]},
     ],
 )
-def test_a_column_has_one_use(file, options):
-    fails(r"column 'w' cannot be both [a-z_]+ and [a-z_]+\. Fix: choose one", file("y,w\n1,a\n0,b\n"), **options)
+def test_a_column_has_one_use(csv_file, options):
+    fails(r"column 'w' cannot be both [a-z_]+ and [a-z_]+\. Fix: choose one", csv_file("y,w\n1,a\n0,b\n"), **options)
 
 
-def test_categories_are_hashed_after_the_numbers(file):
-    path = file("a,city,y\n3,Rome,1\n0,Oslo,0\n7,Rome,1\n")
+def test_categories_are_hashed_after_the_numbers(csv_file):
+    path = csv_file("a,city,y\n3,Rome,1\n0,Oslo,0\n7,Rome,1\n")
     with open_stream(path, categorical=["city"], bits=5) as stream:
         (chunk,) = stream
     rome, oslo = (1 + oracle.murmur3(f"city={city}".encode()) % 32 for city in ("Rome", "Oslo"))
@@ -190,20 +179,20 @@ def test_categories_are_hashed_after_the_numbers(file):
 
 
 @pytest.mark.parametrize("cell", ["", "NA", "nan", "?"])
-def test_missing_values(file, cell):  # 3
-    path = file(f"a,b,y\n1,2,1\n{cell},5,0\n")
+def test_missing_values(csv_file, cell):  # 3
+    path = csv_file(f"a,b,y\n1,2,1\n{cell},5,0\n")
     error = fails("column 'a' has no value.*missing='zero'", path)
     assert error.line == 3
     assert read(path, missing="zero")[0].tolist() == [[1, 2], [0, 5]]
     assert read(path, missing="indicator")[0].tolist() == [[1, 2, 0, 0], [0, 5, 1, 0]]
-    path = file(f"a,y\n1,2\n1,{cell}\n")
+    path = csv_file(f"a,y\n1,2\n1,{cell}\n")
     fails("column 'y' has no value.*Fix: leave out rows", path, missing="zero")
     np.testing.assert_array_equal(read(path, labelled=False)[1], [2, np.nan])
-    np.testing.assert_array_equal(read(file(f"a,y\n1,{cell}\n2,{cell}\n"), labelled=False)[1], [np.nan] * 2)
+    np.testing.assert_array_equal(read(csv_file(f"a,y\n1,{cell}\n2,{cell}\n"), labelled=False)[1], [np.nan] * 2)
 
 
-def test_a_missing_label_is_one_where_none_is_needed(file, tmp_path):
-    path = file("a,y\n1,spam\n2,\n")
+def test_a_missing_label_is_one_where_none_is_needed(csv_file, tmp_path):
+    path = csv_file("a,y\n1,spam\n2,\n")
     fails("'y' has no value", path)
     _, labels, stream = read(path, labelled=False)
     assert (labels.tolist(), [*stream.labels]) == (["spam", ""], ["spam"])
@@ -217,8 +206,8 @@ def test_a_missing_label_is_one_where_none_is_needed(file, tmp_path):
     assert (values.tolist(), labels) == ([[1], [2]], None)
 
 
-def test_missing_categories(file):
-    path = file("c,y\nx,1\n,0\n")
+def test_missing_categories(csv_file):
+    path = csv_file("c,y\nx,1\n,0\n")
     fails("column 'c' has no value", path, categorical=["c"])
     place = oracle.murmur3(b"c=") % 2**18
     for missing, expected in (("zero", []), ("indicator", [place])):
@@ -243,24 +232,24 @@ def test_missing_categories(file):
     ],
 )
 @pytest.mark.parametrize("at", [2, 3, 700, 2000])  # in the sample that decides what the columns are, and beyond it
-def test_a_bad_number_in_a_table_is_refused_with_line_and_column(file, cell, message, column, at):
+def test_a_bad_number_in_a_table_is_refused_with_line_and_column(csv_file, cell, message, column, at):
     rows = [f"7,{i}.5,0" for i in range(2500)]
     rows[at - 2] = f"7,{cell},0"
-    error = fails(message, file("a,b,y\n" + "\n".join(rows) + "\n"), block_size=4096)
+    error = fails(message, csv_file("a,b,y\n" + "\n".join(rows) + "\n"), block_size=4096)
     assert "column 'b' holds numbers" in error.args[0]
     assert (error.line, error.column, error.value) == (at, column, f"7,{cell},0".encode())
     assert "on_error='skip'" in error.remedy
 
 
 @pytest.mark.parametrize("cell", ["1e-400", "-0", "+3", ".5", "5.", "1E5", " 7 "])  # 5
-def test_numbers_that_look_odd_are_read_from_tables_too(file, cell):
-    values, _, _ = read(file(f"a,y\n1,1\n{cell},0\n"))
+def test_numbers_that_look_odd_are_read_from_tables_too(csv_file, cell):
+    values, _, _ = read(csv_file(f"a,y\n1,1\n{cell},0\n"))
     assert values[1].tobytes() == np.array([float(cell)]).tobytes()
 
 
 @pytest.mark.parametrize("block_size", [1, 64, 1 << 20])
 @pytest.mark.parametrize("name", ["d.csv", "d.tsv"])
-def test_bad_records_are_skipped_and_kept_with_their_lines(file, name, block_size):
+def test_bad_records_are_skipped_and_kept_with_their_lines(csv_file, name, block_size):
     lines = [
         "a,b,y",
         "1,2,1",
@@ -278,7 +267,7 @@ def test_bad_records_are_skipped_and_kept_with_their_lines(file, name, block_siz
     text = ("\n".join(lines) + "\n").replace(",", "\t" if name == "d.tsv" else ",").encode("latin-1")
     kept = []
     values, labels, stream = read(
-        file(text, name), on_error="skip", quarantine=kept.append, block_size=block_size, header=True
+        csv_file(text, name), on_error="skip", quarantine=kept.append, block_size=block_size, header=True
     )
     assert values.tolist() == [[1, 2], [3, 4], [6, 7], [10, 11]]
     assert labels.tolist() == [1, 0, 0, 1]
@@ -293,48 +282,48 @@ def test_bad_records_are_skipped_and_kept_with_their_lines(file, name, block_siz
         assert message in fault.args[0]
 
 
-def test_a_bad_record_of_several_lines_is_kept_whole(file):
+def test_a_bad_record_of_several_lines_is_kept_whole(csv_file):
     kept = []
     text = b'a,t,y\n1,"x\ny",1\n2,"bad\n""row""",0,9\n3,"",1\n'
-    _, labels, stream = read(file(text), on_error="skip", quarantine=kept.append, ignore=["t"])
+    _, labels, stream = read(csv_file(text), on_error="skip", quarantine=kept.append, ignore=["t"])
     assert labels.tolist() == [1, 1]
     assert kept == [b'2,"bad\n""row""",0,9\n']
     assert stream.faults[0].line == 4
 
 
-def test_most_cells_decide_what_a_column_is(file):
-    fails(r"column 'c' holds text.*categorical=\['c'\]", file("c,y\nRome,1\nOslo,0\n7,1\n"))
-    error = fails("column 'c' holds numbers, but here 'Rome'", file("c,y\n5,1\nRome,0\n7,1\n"))
+def test_most_cells_decide_what_a_column_is(csv_file):
+    fails(r"column 'c' holds text.*categorical=\['c'\]", csv_file("c,y\nRome,1\nOslo,0\n7,1\n"))
+    error = fails("column 'c' holds numbers, but here 'Rome'", csv_file("c,y\n5,1\nRome,0\n7,1\n"))
     assert (error.line, error.column) == (3, 1)
-    _, labels, _ = read(file("c,y\n5,1\n6,0\n7,unknown\n"))
+    _, labels, _ = read(csv_file("c,y\n5,1\n6,0\n7,unknown\n"))
     assert labels.tolist() == ["1", "0", "unknown"]
 
 
-def test_a_header_longer_than_the_first_look(file):
+def test_a_header_longer_than_the_first_look(csv_file):
     names = ",".join(f"column_{i}" for i in range(8999))
     row = ",".join(["0.5"] * 8999)
-    values, labels, _ = read(file(f"{names},y\n{row},1\n{row},0\n"))
+    values, labels, _ = read(csv_file(f"{names},y\n{row},1\n{row},0\n"))
     assert values.shape == (2, 8999)
     assert labels.tolist() == [1, 0]
 
 
-def test_bytes_that_are_not_text(file):  # 18, 20
-    error = fails(r"byte 0xe9 is not UTF-8; this may be Latin-1\. Line", file(b"a,y\n1,caf\xe9\n"))
+def test_bytes_that_are_not_text(csv_file):  # 18, 20
+    error = fails(r"byte 0xe9 is not UTF-8; this may be Latin-1\. Line", csv_file(b"a,y\n1,caf\xe9\n"))
     assert (error.line, error.column) == (2, 6)
-    error = fails("byte 0xe9 is not UTF-8", file(b"a,y\n" + b"1,tea\n" * 20_000 + b"1,caf\xe9\n"))
+    error = fails("byte 0xe9 is not UTF-8", csv_file(b"a,y\n" + b"1,tea\n" * 20_000 + b"1,caf\xe9\n"))
     assert (error.line, error.column) == (20_002, 6)
-    error = fails("byte 0xe9 is not UTF-8", file(b"\ncaf\xe9,y\n1,2\n"))
+    error = fails("byte 0xe9 is not UTF-8", csv_file(b"\ncaf\xe9,y\n1,2\n"))
     assert (error.line, error.column) == (2, 4)
-    assert fails("NUL", file(b"a,y\n1,2\n\x00,2\n")).line == 3
-    assert fails("NUL", file(b"a,y\n" + b"1,2\n" * 20_000 + b"\x00,2\n")).line == 20_002
-    fails("CR only", file(b"a,y\r1,2\r"))
-    values, _, stream = read(file(b"\xef\xbb\xbfa,y\n1,2\n"))
+    assert fails("NUL", csv_file(b"a,y\n1,2\n\x00,2\n")).line == 3
+    assert fails("NUL", csv_file(b"a,y\n" + b"1,2\n" * 20_000 + b"\x00,2\n")).line == 20_002
+    fails("CR only", csv_file(b"a,y\r1,2\r"))
+    values, _, stream = read(csv_file(b"\xef\xbb\xbfa,y\n1,2\n"))
     assert values.tolist() == [[1]]
     assert any("byte order mark" in note for note in stream.notes)
 
 
-def test_text_labels_are_kept(file):
-    _, labels, stream = read(file("a,class\n1,spam\n2,ham\n3,spam\n"))
+def test_text_labels_are_kept(csv_file):
+    _, labels, stream = read(csv_file("a,class\n1,spam\n2,ham\n3,spam\n"))
     assert labels.tolist() == ["spam", "ham", "spam"]
     assert stream.notes[-1] == "labels: ham, spam"
 
@@ -358,24 +347,24 @@ def test_files_with_other_columns_are_refused_by_name(tmp_path):  # 27
     st.binary(max_size=200),
     st.sampled_from([("csv", {}), ("tsv", {"text_column": 0}), ("jsonl", {"text_column": "a"})]),
 )
-def test_any_bytes_are_read_or_refused(file, data, how):
+def test_any_bytes_are_read_or_refused(csv_file, data, how):
     name, options = how
     with (
         contextlib.suppress(DataError),
-        open_stream(file(data, "fuzz"), format=name, labelled=False, **options) as chunks,
+        open_stream(csv_file(data, "fuzz"), format=name, labelled=False, **options) as chunks,
     ):
         for chunk in chunks:
             assert chunk.size > 0
 
 
-def test_a_lone_carriage_return_in_a_table_is_an_error_with_a_line(file):
+def test_a_lone_carriage_return_in_a_table_is_an_error_with_a_line(csv_file):
     """Arrow ends a row there, so its count of rows runs ahead of the lines."""
-    path = file(b"\rnull{\\\xc3\xa9\r1,2\nnan")
+    path = csv_file(b"\rnull{\\\xc3\xa9\r1,2\nnan")
     with pytest.raises(DataError, match=r"data\.csv:line [123]"):
         read(path, format="csv", labelled=False)
-    error = fails("carriage return in the middle", file(b"a,y\n1,2\n3,4\r5,6\n"))
+    error = fails("carriage return in the middle", csv_file(b"a,y\n1,2\n3,4\r5,6\n"))
     assert (error.line, error.column) == (3, 4)
-    _, labels, _ = read(file(b'a,y\n1,"x\ry"\n'))
+    _, labels, _ = read(csv_file(b'a,y\n1,"x\ry"\n'))
     assert labels.tolist() == ["x\ry"]
 
 

@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 import oracles_io as oracle
 from onepass.io import open_stream
-from test_io_tabular import fails, file_fixture  # noqa: F401  (pytest finds fixtures by name)
+from test_io_tabular import fails
 
 TEXTS = ["To be, or not to be", "Ärger über ÄRGER 7 7 7", "", 'say "hi"\nthere', "a" * 50 + " " + "a" * 50]
 
