@@ -139,14 +139,7 @@ class Npz:
                 source=source.path,
                 remedy="save X=, y=",
             )
-        if width > self.max_features:
-            raise DataError(
-                f"{width} features; the limit is {self.max_features}",
-                source=source.path,
-                remedy=Argument("max_features"),
-            )
-        if labels is not None and labels.shape != (size,):
-            raise DataError(f"X has {size} rows and y the shape {labels.shape}", source=source.path)
+        self._check_shape(size, width, labels, source.path)
         dense = "X" in names
         begin = 0 if dense else int(parts[0].take(1)[0])
         if begin:
@@ -176,6 +169,14 @@ class Npz:
         for member in [labels, table] if dense else [labels, *parts]:
             if member is not None:
                 member.finish()
+
+    def _check_shape(self, size: int, width: int, labels: Member | None, path: str) -> None:
+        if width > self.max_features:
+            raise DataError(
+                f"{width} features; the limit is {self.max_features}", source=path, remedy=Argument("max_features")
+            )
+        if labels is not None and labels.shape != (size,):
+            raise DataError(f"X has {size} rows and y the shape {labels.shape}", source=path)
 
 
 def _steps(size: int, rows: int, begin: int) -> Iterator[tuple[int, int]]:
