@@ -1,7 +1,9 @@
-"""What the command line names is what the library has: formats, compressions, learners, conversions, options."""
+"""What the command line names is what the library has: formats, learners, conversions, options, commands."""
 
+import ast
 import inspect
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -79,3 +81,21 @@ def test_the_defaults_of_a_group_of_options_are_those_of_the_program(kind):
     train = group.program.get_command(None, "train")
     values = train.make_context("train", ["data.svm"]).params
     assert kind(**{one.name: values[one.name] for one in fields(kind) if "option" in one.metadata}) == kind()
+
+
+def modules_with_a_command():
+    """The modules below onepass.cli that define `command`, by their last name; nothing is imported."""
+    for path in Path(group.__file__).parent.rglob("*.py"):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        if any(isinstance(node, ast.FunctionDef) and node.name == "command" for node in body):
+            yield path.stem
+
+
+def test_every_module_with_a_command_is_in_the_table():
+    assert sorted(modules_with_a_command()) == sorted(group.COMMANDS)
+
+
+@pytest.mark.parametrize("name", group.COMMANDS)
+def test_a_command_of_the_table_is_one_with_help(name):
+    assert group.COMMANDS[name].endswith(".")
+    assert group.program.get_command(None, name).help
