@@ -13,7 +13,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from onepass.cli.demo import newswire
+from onepass.cli.commands.demo import newswire
 
 KINDS = {
     "hinge, cutoff, the model": lambda line: line["loss"] == "hinge" and line["conversion"] == "cutoff",

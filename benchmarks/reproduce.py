@@ -26,7 +26,7 @@ import numpy as np
 
 from onepass import Pass
 from onepass.certificates import certify
-from onepass.cli.reproduce import show
+from onepass.cli.commands.reproduce import show
 from onepass.conversions import CONVERSIONS
 from onepass.datasets import Newswire
 from onepass.experiments import Corpus, Design, Problem, newswire, pairs, read, study

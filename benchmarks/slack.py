@@ -12,7 +12,7 @@ import argparse
 import numpy as np
 
 from onepass import Pass
-from onepass.cli.demo import hinge
+from onepass.cli.commands.demo import hinge
 from onepass.datasets import Newswire
 
 PAIR, SCALE = ("CCAT", "GCAT"), 4.0

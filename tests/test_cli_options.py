@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from onepass import LinearModel
-from onepass.cli import check
-from onepass.cli.help import TOPICS
+from onepass.cli.commands import check
+from onepass.cli.commands.help import TOPICS
 from test_cli import X, Y, onepass
 
 CONFIG = """

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from onepass.cli.warmup import FILES, ROOMS
+from onepass.cli.commands.warmup import FILES, ROOMS
 from test_cli import onepass, process
 
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from pyarrow import csv, ipc, parquet
 
 from invoking import invoke
-from onepass.cli.cluster import command
+from onepass.cli.commands.cluster import command
 from onepass.cluster import Coreset, KMeans
 from onepass.cluster.collector import Collector, CollectorOptions
 from onepass.cluster.streams import MiniBatches

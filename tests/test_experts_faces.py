@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from invoking import invoke
-from onepass.cli.experts import command
+from onepass.cli.commands.experts import command
 from onepass.experts import (
     Doubling,
     ExpertsClassifier,

@@ -369,7 +369,7 @@ def _lose(scheduler, client):
 
 
 def test_importing_onepass_imports_no_dask():
-    code = "import onepass, onepass.cli.train, sys; print(*sys.modules)"
+    code = "import onepass, onepass.cli.commands.train, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"dask", "distributed", "onepass.scale"} & set(done.stdout.split())
     for path in (Path(__file__).parent.parent / "src/onepass").rglob("*.py"):

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from onepass import conversions, learners
-from onepass.cli import checkpoints, demo, distributed, group, inputs, terminal, training
+from onepass.cli import checkpoints, distributed, group, inputs, terminal, training
+from onepass.cli.commands import demo
 from onepass.io.compression import COMPRESSIONS
 from onepass.io.formats import FORMATS
 from onepass.io.opener import open_stream

@@ -12,7 +12,7 @@ from onepass.cli import terminal
 from onepass.cli.spelling import words
 from onepass.errors import OnepassError
 
-# name → one line of help; the command lives in onepass.cli.<name>
+# name → one line of help; the command lives in onepass.cli.commands.<name>
 COMMANDS = {
     "train": "Learn from files in one pass; print the certificate, write the model.",
     "predict": "Predict the labels of new rows with a saved model.",
@@ -41,7 +41,7 @@ class Program(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command = importlib.import_module(f"onepass.cli.{name}").command
+        command = importlib.import_module(f"onepass.cli.commands.{name}").command
         assert isinstance(command, click.Command)
         return command
 

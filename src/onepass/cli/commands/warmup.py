@@ -53,13 +53,13 @@ def commands(room: str) -> Iterator[str]:
         )
         yield from ("train words.csv --text-column t", "train words.jsonl --text-column t --target y", "check two.svm")
     elif room == "cluster":
-        from onepass.cli.cluster import METHODS
+        from onepass.cli.commands.cluster import METHODS
 
         for init in METHODS:
             yield f"cluster two.csv -k 2 --init {init} --ignore y"
         yield from ("cluster two.svm -k 2", "cluster two.csv -k 2 --stream --ignore y")
     elif room == "experts":
-        from onepass.cli.experts import RULES
+        from onepass.cli.commands.experts import RULES
 
         yield from (f"experts advice.csv --rule {rule}" + " --switches 3" * (rule == "share") for rule in RULES)
         yield "experts --data two.svm"

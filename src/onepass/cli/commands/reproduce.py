@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from onepass.cli import terminal
-from onepass.cli.lab import check
+from onepass.cli.commands.lab import check
 from onepass.cli.outputs import Output, Outputs
 from onepass.cli.terminal import options, print_json, progress
 
