@@ -9,7 +9,7 @@ import pytest
 
 from onepass import conversions, learners
 from onepass.cli import checkpoints, distributed, group, inputs, terminal, training
-from onepass.cli.commands import demo
+from onepass.cli.commands import demo, train
 from onepass.io.compression import COMPRESSIONS
 from onepass.io.formats import FORMATS
 from onepass.io.opener import open_stream
@@ -18,7 +18,10 @@ from onepass.passes import Pass
 
 READING = {one.name for one in fields(inputs.Reading)}
 READER_OPTIONS = {name for known in FORMATS.values() for name in known.options}
-GROUPS = (inputs.Reading, training.Learning, checkpoints.Checkpointing, distributed.Distribution, terminal.Messages)
+GROUPS = (
+    *(train.Request, training.Learning, inputs.Reading, distributed.Distribution),
+    *(checkpoints.Checkpointing, terminal.Messages),
+)
 
 
 def choices(kind, name):
@@ -79,8 +82,8 @@ def test_learning_options_are_arguments_of_a_pass():
 
 @pytest.mark.parametrize("kind", GROUPS, ids=lambda kind: kind.__name__)
 def test_the_defaults_of_a_group_of_options_are_those_of_the_program(kind):
-    train = group.program.get_command(None, "train")
-    values = train.make_context("train", ["data.svm"]).params
+    program = group.program.get_command(None, "train")
+    values = program.make_context("train", ["data.svm"]).params
     assert kind(**{one.name: values[one.name] for one in fields(kind) if "option" in one.metadata}) == kind()
 
 

@@ -12,11 +12,12 @@ import click
 
 from onepass.cli import inputs, terminal, training
 from onepass.cli.options import Arguments, Size, option, options_of
-from onepass.cli.outputs import Output
 
 if TYPE_CHECKING:
     from onepass.certificates import Certificate
-    from onepass.scale import Inputs, Merged, Progress
+    from onepass.scale.inputs import Inputs
+    from onepass.scale.learning import Progress
+    from onepass.scale.merged import Merged
 
 
 @dataclass(frozen=True)
@@ -72,17 +73,53 @@ class Distribution:
 options = options_of(Distribution, "Several machines")
 
 
+class DistributedTraining(training.Training):
+    """What workers have learned, merged."""
+
+    run: Merged
+
+    def __init__(self, run: Merged, start: float, parts: Inputs, paths: tuple[str, ...], workers: int) -> None:
+        super().__init__(run, start)
+        self.parts, self.paths, self.workers = parts, paths, workers
+
+    @property
+    def bytes(self) -> int | None:
+        return self.parts.bytes
+
+    @property
+    def skipped(self) -> terminal.Record:
+        return {"skipped": self.run.skipped}
+
+    def about(self, reading: inputs.Reading) -> terminal.Record:
+        with inputs.opened(self.paths, reading) as stream:  # its first rows settle what each worker found for itself
+            next(stream)
+        return {
+            "reading": inputs.remember(reading, stream, self.run.skipped),
+            "data": inputs.identities(self.parts.identity),
+        }
+
+    def more(self) -> terminal.Record:
+        return {"workers": self.workers, **self.run.outcome._asdict()}
+
+    def remarks(self, result: terminal.Record) -> list[str]:
+        waves = f" in {result['waves']} waves, the model counts from wave {result['begin']} on" * (result["waves"] > 1)
+        again, lost = result["again"], result["lost"]
+        return [f"{result['chunks']:,} chunks{waves}; {again:,} run again, {lost:,} worker{'s' * (lost != 1)} lost"]
+
+    def means(self) -> str:
+        return f" on {self.workers} workers"
+
+
 def train(
     distribution: Distribution,
     paths: tuple[str, ...],
-    output: Output | None,
     options: Arguments,
     reading: inputs.Reading,
     messages: terminal.Messages,
-) -> float | None:
-    """Learn on the workers; print the certificate, write the model. The certified risk, if there is one."""
+) -> DistributedTraining:
+    """Learn on the workers."""
     _refuse(options)
-    begin = time.perf_counter()
+    start = time.perf_counter()
     parts = _cut(paths, distribution.chunk_bytes, reading.in_python())
     for note in parts.notes:
         messages.note(note)
@@ -97,53 +134,7 @@ def train(
         merged = _learn(parts, client, distribution.waves, options, messages)
     seen = merged.rows + merged.skipped
     inputs.check_share(merged.skipped, max(seen, 1000), seen, reading.max_bad)
-    certificate = merged.certificate()
-    if output is not None:
-        model = merged.model()
-        with inputs.opened(paths, reading) as stream:  # its first rows settle what the workers found, each for itself
-            next(stream)
-        model.about["reading"] = inputs.remember(reading, stream, merged.skipped)
-        model.about["data"] = inputs.identities(parts.identity)
-        with output.writing():
-            model.save(output.path, overwrite=output.overwrite)
-    seconds = time.perf_counter() - begin
-    outcome = merged.outcome
-    result = {
-        "command": "train",
-        "rows": merged.rows,
-        "rounds": merged.rounds,
-        "mistakes": merged.mistakes,
-        "bytes": parts.bytes,
-        "risk": None if certificate.withheld else certificate.risk,
-        "features": merged.width,
-        "classes": list(merged.classes),
-        "learner": repr(merged.learner),
-        "stopped": False,
-        "skipped": merged.skipped,
-        "certificate": certificate.as_dict(),
-        "output": output and output.written,
-        "workers": workers,
-        **outcome._asdict(),
-    }
-    messages.result(result, lambda: _summary(result, certificate))
-    rate = (parts.bytes or 0) / 1e6 / seconds
-    messages.note(f"{seconds:.2f} s, {rate:.0f} MB/s, {merged.rows / seconds:,.0f} rows/s on {workers} workers")
-    return None if certificate.withheld else certificate.risk
-
-
-def _summary(result: terminal.Record, certificate: Certificate) -> str:
-    classes = ", ".join(inputs.label_text(label) for label in result["classes"])
-    waves = f" in {result['waves']} waves, the model counts from wave {result['begin']} on" * (result["waves"] > 1)
-    again, lost = result["again"], result["lost"]
-    lines = [
-        f"{result['rows']:,} rows, {result['features']:,} features, labels {classes}",
-        f"{result['learner']}: {result['mistakes']:,} mistakes in {result['rounds']:,} rounds",
-        f"{result['chunks']:,} chunks{waves}; {again:,} run again, {lost:,} worker{'s' * (lost != 1)} lost",
-        str(certificate),
-    ]
-    if result["output"]:
-        lines.append(f"wrote {terminal.name(result['output'])}")
-    return "\n".join(lines)
+    return DistributedTraining(merged, start, parts, paths, workers)
 
 
 def check(distribution: Distribution, reading: inputs.Reading, output: str | None) -> None:
@@ -172,7 +163,7 @@ def _refuse(options: Arguments) -> None:
 
 def _cut(paths: tuple[str, ...], chunk_bytes: int, given: Arguments) -> Inputs:
     from onepass.errors import DataError
-    from onepass.scale import cut
+    from onepass.scale.inputs import cut
 
     if "-" in paths:
         raise click.UsageError("stdin cannot be spread over workers: save it first")
@@ -205,7 +196,7 @@ def _connected(distribution: Distribution) -> Iterator[Any]:
 
 def _learn(parts: Inputs, client: Any, waves: int, options: Arguments, messages: terminal.Messages) -> Merged:
     from onepass.errors import DataError
-    from onepass.scale import learn
+    from onepass.scale.learning import learn
 
     latest: Progress | None = None
     try:
@@ -253,37 +244,6 @@ def _facts(progress: Progress) -> terminal.Record:
         "again": progress.again,
         "risk": None if certificate is None or certificate.withheld else certificate.risk,
     }
-
-
-def code(
-    distribution: Distribution,
-    paths: tuple[str, ...],
-    output: str | None,
-    options: Arguments,
-    reading: inputs.Reading,
-) -> str:
-    """The Python that does the same."""
-    import inspect
-
-    from onepass.passes import Pass
-
-    defaults = {name: p.default for name, p in inspect.signature(Pass).parameters.items()} | {"learner": None}
-    given = "".join(f", {name}={value!r}" for name, value in options.items() if value != defaults[name])
-    read = "".join(f", {name}={value!r}" for name, value in reading.in_python().items())
-    tls = "".join(f", {name}={file!r}" for name, file in distribution.tls.items())
-    where = f"local_workers({distribution.local})" if distribution.local else f"connect({distribution.dask!r}{tls})"
-    lines = [
-        f"from onepass.scale import {'local_workers' if distribution.local else 'connect'}, cut, learn",
-        "",
-        'if __name__ == "__main__":  # worker processes import this file',
-        f"    inputs = cut({list(paths)!r}, chunk_bytes={distribution.chunk_bytes}{read})",
-        f"    with {where} as client:",
-        f"        merged = learn(inputs, client, waves={distribution.waves}{given})",
-        "    print(merged.certificate())",
-    ]
-    if output:
-        lines.append(f"    merged.model().save({output!r})")
-    return "\n".join(lines)
 
 
 def _many(number: int, thing: str) -> str:

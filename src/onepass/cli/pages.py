@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from onepass.io import Stream
     from onepass.passes import Pass
 
-option = click.option("--report", metavar="FILE", help="Write a page about this run here (one HTML file).")
+OPTION: Arguments = {"metavar": "FILE", "help": "Write a page about this run here (one HTML file)."}
+option = click.option("--report", **OPTION)
 
 
 def check(outputs: Outputs, path: str | None, force: bool, name: str = "--report") -> Output | None:

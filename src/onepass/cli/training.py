@@ -1,4 +1,4 @@
-"""Options of the commands that learn, the pass they make, and feeding it a stream under a progress bar."""
+"""Options of the commands that learn, the pass they make, feeding it a stream, and what is said of a training."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import resource
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -19,8 +21,12 @@ from onepass.cli.spelling import words
 from onepass.errors import CheckpointError, OnepassError
 
 if TYPE_CHECKING:
+    from onepass.certificates import Certificate
+    from onepass.cli.outputs import Output
     from onepass.io import Chunk, Stream
     from onepass.io.chunk import Labels
+    from onepass.labels import Label
+    from onepass.learners import Learner
     from onepass.passes import Pass
 
 LEARNERS = ("perceptron", "margin", "margin-sphere", "pa", "pa2", "normalized", "shifted")
@@ -90,20 +96,69 @@ def make(arguments: Arguments) -> Pass:
         raise click.UsageError(words(error.args[0] if error.args else error)) from None
 
 
-class Training:
-    """What happened while a stream was fed to a pass."""
+class Learned(Protocol):
+    """What has learned: a `Pass`, one that is watched (`History`), or what workers have `Merged`."""
 
-    def __init__(self, run: Pass, stream: Stream) -> None:
-        self.run, self.stream = run, stream
-        self.start = time.perf_counter()
-        self.begun = stream.consumed  # bytes of an earlier run
-        self.interrupted = False
-        self.status = 130  # exit code, if it was interrupted
-        self.learning = 0.0  # seconds
+    @property
+    def rows(self) -> int: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def mistakes(self) -> int: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def classes(self) -> tuple[Label, ...]: ...
+    @property
+    def learner(self) -> Learner: ...
+    def certificate(self) -> Certificate: ...
+    def model(self) -> Any: ...
+
+
+class Training(ABC):
+    """Learning from files, in this process or on workers: what is said of it, and its model."""
+
+    begun = 0  # bytes of an earlier run
+    stopped = False  # before the end, by --stop-at
+    took = 0.0  # seconds until the model was written
+
+    def __init__(self, run: Learned, start: float) -> None:
+        self.run, self.start = run, start
 
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.start
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Of all rows, once they are learned."""
+        return self.run.certificate()
+
+    @property
+    @abstractmethod
+    def bytes(self) -> int | None:
+        """Read so far, where that is known."""
+
+    @property
+    @abstractmethod
+    def skipped(self) -> terminal.Record:
+        """Lines that were left out: their number, and more where it is known."""
+
+    @abstractmethod
+    def about(self, reading: inputs.Reading) -> terminal.Record:
+        """What a model remembers of the files: how they were read, and which they are."""
+
+    @abstractmethod
+    def more(self) -> terminal.Record:
+        """What only this way of training has to say."""
+
+    @abstractmethod
+    def remarks(self, result: terminal.Record) -> list[str]:
+        """The same, in lines of the summary."""
+
+    @abstractmethod
+    def means(self) -> str:
+        """What it took beside time."""
 
     def facts(self) -> terminal.Record:
         """For a progress event or a summary."""
@@ -112,15 +167,102 @@ class Training:
             "rows": self.run.rows,
             "rounds": self.run.rounds,
             "mistakes": self.run.mistakes,
-            "bytes": self.stream.consumed,
+            "bytes": self.bytes,
             "risk": None if certificate.withheld else certificate.risk,
         }
+
+    def save(self, output: Output | None, reading: inputs.Reading) -> None:
+        """Write the model, if one is wanted."""
+        if output is not None:
+            model = self.run.model()
+            model.about.update(self.about(reading))
+            with output.writing():
+                model.save(output.path, overwrite=output.overwrite)
+
+    def result(self, output: Output | None) -> terminal.Record:
+        """What --json prints; a page and a checkpoint may add to it."""
+        return {
+            "command": "train",
+            **self.facts(),
+            "features": self.run.width,
+            "classes": list(self.run.classes),
+            "learner": repr(self.run.learner),
+            "stopped": self.stopped,
+            **self.skipped,
+            "certificate": self.certificate.as_dict(),
+            "output": None if output is None else output.written,
+            **self.more(),
+        }
+
+    def summary(self, result: terminal.Record) -> str:
+        """The same in words."""
+        classes = ", ".join(inputs.label_text(label) for label in result["classes"])
+        lines = [
+            f"{result['rows']:,} rows, {result['features']:,} features, labels {classes}",
+            f"{result['learner']}: {result['mistakes']:,} mistakes in {result['rounds']:,} rounds",
+            *self.remarks(result),
+            str(self.certificate),
+        ]
+        lines += [f"wrote {terminal.name(result[name])}" for name in ("output", "report") if result.get(name)]
+        return "\n".join(lines)
+
+    def conclude(
+        self,
+        output: Output | None,
+        messages: terminal.Messages,
+        complete: Callable[[terminal.Record], None] = lambda result: None,
+    ) -> terminal.Record:
+        """Say what came out, and how fast; `complete` may add to the result before it is printed."""
+        result = self.result(output)
+        self.took = self.seconds
+        complete(result)
+        messages.result(result, lambda: self.summary(result))
+        rate = ((self.bytes or 0) - self.begun) / 1e6 / self.took
+        messages.note(f"{self.took:.2f} s, {rate:.0f} MB/s, {self.run.rows / self.took:,.0f} rows/s{self.means()}")
+        return result
+
+
+class LocalTraining(Training):
+    """A stream that is fed to a pass in this process."""
+
+    def __init__(self, run: Pass, stream: Stream) -> None:
+        super().__init__(run, time.perf_counter())
+        self.stream = stream
+        self.begun = stream.consumed
+        self.interrupted = False
+        self.status = 130  # exit code, if it was interrupted
+        self.learning = 0.0  # seconds
+
+    @property
+    def bytes(self) -> int:
+        return self.stream.consumed
+
+    @property
+    def skipped(self) -> terminal.Record:
+        return {"skipped": self.stream.skipped, "skipped_lines": [words(fault) for fault in self.stream.faults]}
+
+    def about(self, reading: inputs.Reading) -> terminal.Record:
+        return {"reading": inputs.remember(reading, self.stream), "data": inputs.identities(self.stream.identity)}
+
+    def more(self) -> terminal.Record:
+        return {"report": None}
+
+    def remarks(self, result: terminal.Record) -> list[str]:
+        lines = []
+        if result["skipped"]:
+            lines.append(f"left out {result['skipped']:,} bad lines, the first: {result['skipped_lines'][0]}")
+        if result["stopped"]:
+            lines.append("stopped: the certified risk has reached --stop-at")
+        return lines
+
+    def means(self) -> str:
+        return f", {peak_memory():.0f} MB at most"
 
     def note(self) -> str:
         """The right end of the bar."""
         certificate = self.run.certificate()
         risk = "no certificate" if certificate.withheld else f"risk ≤ {certificate.risk:.3f}"
-        rate = (self.stream.consumed - self.begun) / max(self.seconds, 1e-9) / 1e6
+        rate = (self.bytes - self.begun) / max(self.seconds, 1e-9) / 1e6
         return (
             f"{self.run.rows:,} rows  {rate:.0f} MB/s  {self.run.mistakes:,} mistakes  {risk}  {peak_memory():.0f} MB"
         )
@@ -133,12 +275,12 @@ def feed(
     messages: terminal.Messages,
     checkpointer: checkpoints.Checkpointer | None = None,
     first: Callable[[Chunk], None] | None = None,
-) -> Training:
+) -> LocalTraining:
     """Feed the whole stream; Ctrl-C or SIGTERM ends it after the chunk at hand, with a checkpoint if those are kept.
 
     `first` may look at the first chunk before it is learned, and object.
     """
-    trained = Training(run, stream)
+    trained = LocalTraining(run, stream)
     patience = threading.Timer(0.5, messages.note, ["compiling kernels (once) …"])
     patience.daemon = True
     checkpointer = checkpointer or checkpoints.Checkpointer(None, 0.0, messages)
@@ -169,6 +311,7 @@ def feed(
             raise
         finally:
             patience.cancel()
+    trained.stopped = run.stopped
     _judge(run, stream)
     return trained
 

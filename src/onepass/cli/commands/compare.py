@@ -86,7 +86,7 @@ def command(
     outputs.settle()
 
 
-def _more(run: Any, trained: training.Training, found: list[terminal.Record]) -> terminal.Record:
+def _more(run: Any, trained: training.LocalTraining, found: list[terminal.Record]) -> terminal.Record:
     """What a page says of the pass; its headline is the best that is certified of a model, which δ/c each allows."""
     lines = [line for line in found if "refused" not in line]
     order = [(line["covers"] != "model" or not line["informative"], line["risk"] or 0.0) for line in lines]

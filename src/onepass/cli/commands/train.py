@@ -2,37 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, NamedTuple
 
 import click
 
-from onepass.cli import checkpoints, distributed, inputs, memory, pages, signals, terminal, training
-from onepass.cli.options import Arguments, Sectioned, Size
+from onepass.cli import checkpoints, distributed, inputs, memory, pages, python_code, signals, terminal, training
+from onepass.cli.options import Arguments, Sectioned, Size, option, options_of
 from onepass.cli.outputs import Output, Outputs
-from onepass.cli.spelling import words
 
-if TYPE_CHECKING:
-    from onepass.certificates import Certificate
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be made of the files, and where it goes."""
+
+    output: str | None = option("-o", "--output", type=click.Path(), help="Write the model here (safetensors).")
+    report: str | None = option("--report", **pages.OPTION)
+    force: bool = option("--force", is_flag=True, help="Overwrite OUTPUT and the page if they are there.")
+    conversion: str = option(
+        "--conversion",
+        type=click.Choice(training.CONVERSIONS),
+        default="cutoff",
+        show_default=True,
+        help="How the hypotheses become one model.",
+    )
+    validation_fraction: float = option(
+        "--validation-fraction", type=float, default=0.0, help="Rows kept out, for --conversion validation."
+    )
+    stop_at: float | None = option("--stop-at", type=float, help="Stop as soon as the certified risk is at most this.")
+    require_risk: float | None = option(
+        "--require-risk", type=float, help="Exit with 5 unless the certified risk is at most this."
+    )
+    max_memory: int | None = option("--max-memory", type=Size(), help="Refuse a run that may need more.")
+    show_code: bool = option("--show-code", is_flag=True, help="Print the equivalent Python and stop.")
+
+    def arguments(self) -> Arguments:
+        """What a `Pass` is told of it."""
+        if self.conversion == "validation" and not self.validation_fraction:
+            raise click.UsageError("--conversion validation keeps rows out of the pass: add --validation-fraction 0.1")
+        return {
+            "conversion": self.conversion,
+            "validation_fraction": self.validation_fraction,
+            "stop_at": self.stop_at,
+            "penalised": "average" if self.conversion == "penalised" else None,
+        }
 
 
 @click.command("train", cls=Sectioned)
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
-@click.option("-o", "--output", type=click.Path(), help="Write the model here (safetensors).")
-@pages.option
-@click.option("--force", is_flag=True, help="Overwrite OUTPUT and the page if they are there.")
-@click.option(
-    "--conversion",
-    type=click.Choice(training.CONVERSIONS),
-    default="cutoff",
-    show_default=True,
-    help="How the hypotheses become one model.",
-)
-@click.option("--validation-fraction", type=float, default=0.0, help="Rows kept out, for --conversion validation.")
-@click.option("--stop-at", type=float, help="Stop as soon as the certified risk is at most this.")
-@click.option("--require-risk", type=float, help="Exit with 5 unless the certified risk is at most this.")
-@click.option("--max-memory", type=Size(), help="Refuse a run that may need more.")
-@click.option("--show-code", is_flag=True, help="Print the equivalent Python and stop.")
+@options_of(Request, "Options")
 @distributed.options
 @training.options
 @inputs.options
@@ -40,15 +60,7 @@ if TYPE_CHECKING:
 @terminal.message_options
 def command(
     paths: tuple[str, ...],
-    output: str | None,
-    report: str | None,
-    force: bool,
-    conversion: str,
-    validation_fraction: float,
-    stop_at: float | None,
-    require_risk: float | None,
-    max_memory: int | None,
-    show_code: bool,
+    request: Request,
     distribution: distributed.Distribution,
     learning: training.Learning,
     reading: inputs.Reading,
@@ -72,137 +84,153 @@ def command(
 
     Exit codes: 0 done, 2 wrong usage, 3 bad data, 5 --require-risk not met, 130 interrupted (143: by SIGTERM).
     """
-    options = learning.arguments() | {
-        "conversion": conversion,
-        "validation_fraction": validation_fraction,
-        "stop_at": stop_at,
-        "penalised": "average" if conversion == "penalised" else None,
-        "max_features": reading.max_columns,
-    }
-    quarantine = reading.quarantine
-    if conversion == "validation" and not validation_fraction:
-        raise click.UsageError("--conversion validation keeps rows out of the pass: add --validation-fraction 0.1")
+    options = learning.arguments() | request.arguments() | {"max_features": reading.max_columns}
     if distribution.asked:
-        if max_memory is not None:
-            raise click.UsageError("--max-memory is for one process; workers have --memory-limit, an option of Dask's")
-        alone = {"--report": report, "--checkpoint": checkpointing.checkpoint, "--on-error quarantine": quarantine}
-        for name, given in alone.items():
-            if given:
-                raise click.UsageError(f"{name} is for one process: leave it out, or leave out --dask and --workers")
-        distributed.check(distribution, reading, output)
-        if show_code:
-            terminal.echo(distributed.code(distribution, paths, output, options, reading))
-            return
+        _check_several(request, distribution, reading, checkpointing)
+    if request.show_code:
+        terminal.echo(python_code.program(paths, request.output, options, reading, distribution))
+        return
+    if distribution.asked:
         outputs = Outputs(paths, distribution.tls.values())
-        place = outputs.check("--output", output, force)
-        risk = distributed.train(distribution, paths, place, options, reading, messages)
-        outputs.settle()
-        _require(require_risk, risk, messages)
-        return
-    if show_code:
-        terminal.echo(code(paths, output, options, reading))
-        return
-    if output == "-":
+        place = outputs.check("--output", request.output, request.force)
+        trained = distributed.train(distribution, paths, options, reading, messages)
+        trained.save(place, reading)
+        result = trained.conclude(place, messages)
+    else:
+        files = _files(paths, request, reading, checkpointing, messages)
+        outputs = files.outputs
+        result = _train(paths, request, options, reading, files, messages)
+    outputs.settle()
+    if request.require_risk is not None and (result["risk"] is None or not result["risk"] <= request.require_risk):
+        messages.note(f"--require-risk {request.require_risk} is not met")
+        raise SystemExit(5)
+
+
+def _check_several(
+    request: Request,
+    distribution: distributed.Distribution,
+    reading: inputs.Reading,
+    checkpointing: checkpoints.Checkpointing,
+) -> None:
+    """Refuse options that several workers cannot follow."""
+    if request.max_memory is not None:
+        raise click.UsageError("--max-memory is for one process; workers have --memory-limit, an option of Dask's")
+    alone = {
+        "--report": request.report,
+        "--checkpoint": checkpointing.checkpoint,
+        "--on-error quarantine": reading.quarantine,
+    }
+    for name, given in alone.items():
+        if given:
+            raise click.UsageError(f"{name} is for one process: leave it out, or leave out --dask and --workers")
+    distributed.check(distribution, reading, request.output)
+
+
+class Files(NamedTuple):
+    """Where a run in one process writes."""
+
+    outputs: Outputs
+    model: Output | None
+    page: Output | None
+    checkpointer: checkpoints.Checkpointer
+
+
+def _files(
+    paths: tuple[str, ...],
+    request: Request,
+    reading: inputs.Reading,
+    checkpointing: checkpoints.Checkpointing,
+    messages: terminal.Messages,
+) -> Files:
+    if request.output == "-":
         raise click.UsageError("--output - is not supported: a model is a file")
     outputs = Outputs(paths)
-    outputs.claim("--output", output)
+    outputs.claim("--output", request.output)
     checkpoints.claim(outputs, checkpointing.checkpoint)
-    outputs.claim("--on-error", quarantine)
-    page = pages.check(outputs, report, force)
-    checkpointer = checkpoints.begin(checkpointing, paths, outputs, force, messages)
-    place = outputs.check("--output", output, force or checkpointer.wrote(output))
-    run = training.make(options)
+    outputs.claim("--on-error", reading.quarantine)
+    page = pages.check(outputs, request.report, request.force)
+    checkpointer = checkpoints.begin(checkpointing, paths, outputs, request.force, messages)
+    model = outputs.check("--output", request.output, request.force or checkpointer.wrote(request.output))
+    return Files(outputs, model, page, checkpointer)
+
+
+def _train(
+    paths: tuple[str, ...],
+    request: Request,
+    options: Arguments,
+    reading: inputs.Reading,
+    files: Files,
+    messages: terminal.Messages,
+) -> terminal.Record:
+    """Learn in this process, or find that this was done."""
+    checkpointer = files.checkpointer
+    run: Any = training.make(options)
     checkpointer.restore(run, reading)
     if checkpointer.finished:
-        result, text = checkpointer.result(paths, output)
-        pages.write(result, page)
+        result, text = checkpointer.result(paths, request.output)
+        pages.write(result, files.page)
         messages.result(result, lambda: text)
-        outputs.settle()
-        _require(require_risk, result["risk"], messages)
-        return
-    shown = bool(report) or messages.as_json or messages.as_jsonl
+        return result
+    shown = bool(request.report) or messages.as_json or messages.as_jsonl
     run = pages.watched(run, shown, checkpointer.history)
     with inputs.opened(paths, reading, resumed=checkpointer) as stream:
         messages.note(
             f"reading {terminal.name(', '.join(stream.paths[:3]))} as {stream.format}, compression {stream.compression}"
         )
         checkpointer.look_at(stream)
-
-        look = partial(memory.check, run, stream, reading, max_memory, messages, training.peak_memory())
+        look = partial(memory.check, run, stream, reading, request.max_memory, messages, training.peak_memory())
         trained = training.feed(run, stream, reading, messages, checkpointer, look)
         notes = stream.notes
     for note in [*notes, *_no_better_than_a_guess(run)]:
         messages.note(note)
+    details = partial(pages.of_pass, run, stream, reading, options) if shown else None
     with signals.gate(messages.quiet) as gate:
         try:
             with gate.waiting():  # all rows are learned: what they have given is not to be lost
-                certificate = _conclude(run, trained, checkpointer, place, page, shown, options, reading, messages)
+                result = _conclude(trained, files, reading, details, messages)
         except KeyboardInterrupt:
             raise SystemExit(gate.status) from None
     if trained.interrupted:
         raise SystemExit(trained.status)
-    outputs.settle()
-    _require(require_risk, None if certificate.withheld else certificate.risk, messages)
+    return result
 
 
 def _conclude(
-    run: Any,
-    trained: training.Training,
-    checkpointer: checkpoints.Checkpointer,
-    output: Output | None,
-    page: Output | None,
-    shown: bool,
-    options: Arguments,
+    trained: training.LocalTraining,
+    files: Files,
     reading: inputs.Reading,
+    details: Callable[[], terminal.Record] | None,
     messages: terminal.Messages,
-) -> Certificate:
+) -> terminal.Record:
     """Write model, page and checkpoint, and say what came out."""
-    stream, certificate = trained.stream, run.certificate()
+    run: Any = trained.run
+    checkpointer = files.checkpointer
+    model, page = (None, None) if trained.interrupted else (files.model, files.page)
     if trained.interrupted:
         messages.note(f"interrupted after {run.rows:,} rows; neither model nor page was written")
         if checkpointer.how_to_go_on():
             messages.note(f"to go on: {checkpointer.how_to_go_on()}")
-    elif output is not None:
-        model = run.model()
-        model.about["reading"] = inputs.remember(reading, stream)
-        model.about["data"] = inputs.identities(stream.identity)
-        try:
-            with output.writing():
-                model.save(output.path, overwrite=output.overwrite)
-        except click.ClickException:
-            checkpointer.save(run)
-            raise
-    result = {
-        "command": "train",
-        **trained.facts(),
-        "features": run.width,
-        "classes": list(run.classes),
-        "learner": repr(run.learner),
-        "stopped": run.stopped,
-        "skipped": stream.skipped,
-        "skipped_lines": [words(fault) for fault in stream.faults],
-        "certificate": certificate.as_dict(),
-        "output": None if trained.interrupted or output is None else output.written,
-        "report": None,
-    }
-    seconds = trained.seconds
-    if shown:
-        result["details"] = pages.of_pass(run, stream, reading, options)
-        result["report"] = None if trained.interrupted else pages.write(result, page)
-    if trained.interrupted:
-        result["resume"] = checkpointer.how_to_go_on()
-    else:
-        checkpointer.finish(run, result, _summary(result, certificate))
-    messages.result(result, lambda: _summary(result, certificate))
-    rate = (stream.consumed - trained.begun) / 1e6 / seconds
-    messages.note(
-        f"{seconds:.2f} s, {rate:.0f} MB/s, {run.rows / seconds:,.0f} rows/s, {training.peak_memory():.0f} MB at most"
-    )
+    try:
+        trained.save(model, reading)
+    except click.ClickException:
+        checkpointer.save(run)
+        raise
+
+    def complete(result: terminal.Record) -> None:
+        if details is not None:
+            result["details"] = details()
+            result["report"] = pages.write(result, page)
+        if trained.interrupted:
+            result["resume"] = checkpointer.how_to_go_on()
+        else:
+            checkpointer.finish(run, result, trained.summary(result))
+
+    result = trained.conclude(model, messages, complete)
     messages.detail(
         f"learning {trained.learning:.2f} s, checkpoints {checkpointer.spent:.2f} s, reading, certificate and "
-        f"model {seconds - trained.learning - checkpointer.spent:.2f} s"
+        f"model {trained.took - trained.learning - checkpointer.spent:.2f} s"
     )
-    return cast("Certificate", certificate)
+    return result
 
 
 def _no_better_than_a_guess(run: Any) -> list[str]:
@@ -215,52 +243,3 @@ def _no_better_than_a_guess(run: Any) -> list[str]:
         f"{run.mistakes / max(run.rounds, 1):.1%}: are some columns far larger than others? Scale them, or try another "
         "--learner"
     ]
-
-
-def _require(require_risk: float | None, risk: float | None, messages: terminal.Messages) -> None:
-    if require_risk is not None and (risk is None or not risk <= require_risk):
-        messages.note(f"--require-risk {require_risk} is not met")
-        raise SystemExit(5)
-
-
-def _summary(result: terminal.Record, certificate: Certificate) -> str:
-    classes = ", ".join(inputs.label_text(label) for label in result["classes"])
-    lines = [
-        f"{result['rows']:,} rows, {result['features']:,} features, labels {classes}",
-        f"{result['learner']}: {result['mistakes']:,} mistakes in {result['rounds']:,} rounds",
-    ]
-    if result["skipped"]:
-        lines.append(f"left out {result['skipped']:,} bad lines, the first: {result['skipped_lines'][0]}")
-    if result["stopped"]:
-        lines.append("stopped: the certified risk has reached --stop-at")
-    lines.append(str(certificate))
-    lines += [f"wrote {terminal.name(result[name])}" for name in ("output", "report") if result[name]]
-    return "\n".join(lines)
-
-
-def code(paths: tuple[str, ...], output: str | None, options: Arguments, reading: inputs.Reading) -> str:
-    """The Python that does the same."""
-    import inspect
-
-    from onepass.passes import Pass
-
-    defaults = {name: p.default for name, p in inspect.signature(Pass).parameters.items()}
-    learner_name = options.pop("learner")
-    given = "".join(f", {name}={value!r}" for name, value in options.items() if value != defaults[name])
-    read = "".join(f", {name}={value!r}" for name, value in reading.in_python().items())
-    files = repr(list(paths) if len(paths) > 1 else paths[0])
-    lines = [
-        "from onepass import Pass",
-        "from onepass.io import open_stream",
-        "",
-        f"run = Pass({learner_name!r}{given})",
-        f"with open_stream({files}{read}) as stream:",
-        "    for rows, labels, origin in stream:",
-        "        run.feed(rows, labels)",
-    ]
-    if options["stop_at"] is not None:
-        lines += ["        if run.stopped:", "            break"]
-    lines.append("print(run.certificate())")
-    if output:
-        lines.append(f"run.model().save({output!r})")
-    return "\n".join(lines)
