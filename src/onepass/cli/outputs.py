@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 
 import click
 
@@ -93,6 +95,17 @@ class Outputs:
             _check_place(output, remedy)
         self._checked.append(output)
         return output
+
+    def check_figures(self, folder: Path, names: Sequence[str], force: bool) -> list[Output]:
+        """Figures and tables in the folder of --output, which is made if it is not there."""
+        if find_spec("matplotlib") is None:
+            raise click.UsageError("figures need matplotlib: pip install 'onepass[report]'")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise click.UsageError(f"--output: {str(folder)!r} cannot be made a folder ({error.strerror})") from None
+        checked = [self.check("--output", str(folder / name), force) for name in names]
+        return [output for output in checked if output is not None]
 
     def claim(self, option: str, path: str | None) -> None:
         """Refuse a file that is read, or that another option has."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 import click
 
 from onepass.cli import pages, terminal
-from onepass.cli.outputs import Output, Outputs
+from onepass.cli.outputs import Outputs
 from onepass.cli.terminal import options, print_json, progress
 
 EXPERIMENTS = {  # the name of each in onepass.lab.experiments, which is imported only when one is run
@@ -42,7 +41,7 @@ def command() -> None:
 def run(name: str, replicas: int | None, alpha: float | None, output: str, force: bool, **how: Any) -> None:
     """Check where the files go, run the experiment, write them, and say what was found."""
     outputs = Outputs()
-    *figures, table = check(outputs, Path(output), [f"{name}{suffix}" for suffix in SUFFIXES], force)
+    *figures, table = outputs.check_figures(Path(output), [f"{name}{suffix}" for suffix in SUFFIXES], force)
     page = pages.check(outputs, how["report"], force)
     from onepass.files import replacing
     from onepass.lab.experiments import EXPERIMENTS as FUNCTIONS
@@ -90,18 +89,6 @@ def _show(experiment: Any) -> None:
 
 def _findings(experiment: Any) -> list[dict[str, Any]]:
     return [{**finding._asdict(), "holds": finding.holds} for finding in experiment.findings]
-
-
-def check(outputs: Outputs, folder: Path, names: list[str], force: bool) -> list[Output]:
-    """Everything that could spoil the end of a long run, before it starts; the folder is made if it is not there."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise click.UsageError("figures need matplotlib: pip install 'onepass[report]'")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise click.UsageError(f"--output: {str(folder)!r} cannot be made a folder ({error.strerror})") from None
-    checked = [outputs.check("--output", str(folder / name), force) for name in names]
-    return [output for output in checked if output is not None]
 
 
 def subcommand(name: str, text: str) -> click.Command:

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from onepass.cli import terminal
-from onepass.cli.commands.lab import check
 from onepass.cli.outputs import Output, Outputs
 from onepass.cli.terminal import options, print_json, progress
 
@@ -59,7 +58,7 @@ def command(figure: str, data: str | None, output: str, force: bool, as_json: bo
     folder = Path(output)
     outputs = Outputs([data] if data else [])
     files = {
-        name: check(outputs, folder, [f"{name}{end}" for end in (*LOSSES, TABLE, *CERTIFICATES)], force)
+        name: outputs.check_figures(folder, [f"{name}{end}" for end in (*LOSSES, TABLE, *CERTIFICATES)], force)
         for name in names
     }
     if data is not None and how["documents"] is not None:
