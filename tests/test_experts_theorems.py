@@ -49,6 +49,7 @@ def games():
     return [game for seed, kind in enumerate(kinds) for game in sequences(kind, 2500, seed)]
 
 
+@pytest.mark.slow
 @each_forecaster
 def test_bound_holds_at_every_round_of_ten_thousand_games(make, games):
     assert len(games) == 10_000

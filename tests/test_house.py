@@ -69,6 +69,7 @@ for function in ("linear", "committee", "quadratic"):
 """
 
 
+@pytest.mark.slow
 def test_interpreted_equals_compiled_equals_bounds_checked(tmp_path):
     """To the last bit."""
     compiled = python(RUN)

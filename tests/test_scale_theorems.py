@@ -22,6 +22,7 @@ def sharded(seed, waves, order, options):
     return world, pairs, learn(cut(pairs), waves=waves, classes=[-1, 1], order_alarm=False, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("waves", [1, 3])
 def test_the_certificate_is_false_in_at_most_delta_of_sharded_runs(waves):
     """Hinge: of the merged model itself. 0-1: of the members, found by the definition."""

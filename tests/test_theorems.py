@@ -98,6 +98,7 @@ BETTING = ("cutoff", "average", "last", "longest", "suffix", "penalised", "valid
 DEKEL = ("cutoff", "average", "last", "longest", "suffix", "penalised")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("learner", "options", "bound"),
     [
@@ -146,6 +147,7 @@ def test_the_order_alarm_hears_several_classes():
     assert mixed.certificate().withheld is None
 
 
+@pytest.mark.slow
 def test_bettings_slack_is_less_than_half_of_dekel2008s():
     """10,000 rows of hinge loss, as separable as RCV1; the grid of cutoffs costs next to nothing against all."""
     pair, scale = ("CCAT", "GCAT"), 4.0
