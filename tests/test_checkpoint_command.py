@@ -376,6 +376,7 @@ def test_pipes_say_at_the_start_that_they_cannot_resume(folder):
     assert not (folder / "kept").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_ten_kills_at_random_moments_each_resumed_bit_for_bit(tmp_path):
     rows, codes = Newswire(seed=1).rows(0, 9000, ("CCAT", "GCAT"))

@@ -166,6 +166,7 @@ def test_files_become_pairs(tmp_path):
         pairs(read(tmp_path / "few.svm"))
 
 
+@pytest.mark.slow
 def test_the_command_draws_ten_panels_and_says_what_it_found(tmp_path):
     done = onepass(tmp_path, "reproduce", "--quick", "--documents", 1500, "--repeats", 2, "--json")
     said = json.loads(done.stdout)

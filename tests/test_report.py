@@ -235,6 +235,7 @@ def test_compare_measures_beside_what_is_certified(folder):
     assert "test error" in text
 
 
+@pytest.mark.slow
 def test_experts_cluster_and_lab_have_pages(folder):
     for command, words in {
         ("experts", "advice.csv"): ("Who was trusted when", "Regret under its bound", "Nothing is assumed"),

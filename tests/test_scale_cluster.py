@@ -105,6 +105,7 @@ def test_local_workers_listen_on_the_loopback_interface_only(client):
     assert set(listening) == {"127.0.0.1"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("deaths", "step"), [("one", 1), ("two", 1), ("all", 1), ("one", 2), ("all", 2)])
 def test_workers_killed_in_either_step(client, inputs, here, deaths, step):
     """Right and bit-identical. In step 2 the logs of step 1 die with their worker, and their chunks are run again."""
@@ -189,6 +190,7 @@ def test_workers_of_another_version_are_refused_with_the_table(client, inputs):
         client.run(change_version, before, workers=[odd])
 
 
+@pytest.mark.slow
 def test_dask_collections_and_delayed_chunks(client):
     X, y = dyadic(3, 900, 6)
     expected = learn(cut([(X[at : at + 300], y[at : at + 300]) for at in range(0, 900, 300)]), waves=3)
