@@ -401,8 +401,11 @@ def test_counts_beyond_32_bits_are_exact(rounds):  # 46
     near, far = Pass(), Pass()
     near.feed(X[:300], Y[:300])
     state = near.state()
-    state["rows"], state["rounds"], state["_since"] = (state[name] + rounds for name in ("rows", "rounds", "_since"))
-    state["_tally"].rounds[0] += rounds  # where a hypothesis would have counted them that lived one round each
+    ledger = state["learner"]["ledger"]
+    state["rows"], state["rounds"], ledger["since"] = (
+        at + rounds for at in (state["rows"], state["rounds"], ledger["since"])
+    )
+    ledger["tally"].rounds[0] += rounds  # where a hypothesis would have counted them that lived one round each
     far.restore(state)
     for run in (near, far):
         run.feed(X[300:], Y[300:])
@@ -410,7 +413,7 @@ def test_counts_beyond_32_bits_are_exact(rounds):  # 46
     assert (far.rows, far.rounds, b.updates, far.mistakes) == (X.shape[0] + rounds, b.rounds, a.updates, near.mistakes)
     assert b.rounds == a.rounds + rounds == int(b.tally.rounds.sum()) + b.alive
     assert a.alive == b.alive
-    new = slice(state["_tallied"], None)
+    new = slice(ledger["entered"], None)
     assert (b.log.round[new] - a.log.round[new] == rounds).all()
 
 

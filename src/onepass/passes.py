@@ -65,7 +65,7 @@ class Pass(Feeding):
     >>> run.certificate().covers
     'members'
     >>> run
-    <Pass of Perceptron(), cutoff: 2,000 rounds, 50 mistakes>
+    <Pass of Perceptron(), cutoff: 2,000 rounds, 116 mistakes>
     """
 
     def __post_init__(self, classes: Any, origin: Any) -> None:
