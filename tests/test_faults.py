@@ -268,7 +268,8 @@ def test_no_name_reaches_a_terminal_as_it_is(here, name):  # 58
     done = onepass(here, *command, code=code)
     said = done.stdout + done.stderr
     assert not re.search("[^\n -~\xa1-\u2027\u2030-\uffff]", said), said
-    assert SHOWN in said or (name == "expert" and r"\x1b[31m\x9b2J\x08\u202e" in said), said
+    otherwise = {"expert": r"\x1b[31m\x9b2J\x08\u202e", "option": r"\x9b2J\r\x08"}  # click 8.1 drops colours itself
+    assert SHOWN in said or otherwise.get(name, SHOWN) in said, said
 
 
 def test_all_words_go_through_one_place():  # 58

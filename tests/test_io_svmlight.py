@@ -237,7 +237,7 @@ def test_the_kernel_reads_what_the_oracle_reads(examples):
     assert not parsed.bad
 
 
-# Errors: EXPECTATIONS, section 2 -------------------------------------------------------------------
+# Errors -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
