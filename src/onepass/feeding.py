@@ -16,7 +16,7 @@ from onepass.learners import has_own_rate, rate_table
 from onepass.looks import next_look
 from onepass.loop import head_of
 from onepass.rows import LARGEST, AnyRows, Dense, Ints, Rows, count, onto_ball, part, squared_norms, take
-from onepass.runs import RENEW, LinearRun, UnsoundError, values_in
+from onepass.runs import RENEW, LinearRun, UnsoundError, no_check, values_in
 from onepass.splitmix import GOLDEN, finalize
 from onepass.structure import refuse_masked
 
@@ -73,7 +73,7 @@ class Feeding(Holding):
             self._restore(before)
             return False
         finally:
-            self._unseen = None
+            self._unseen, run.before_folding = None, no_check  # no cycle: a pass's arrays go when it goes
         return True
 
     def _feed_at_once(self, rows: AnyRows, labels: Labels, codes: Ints) -> bool:

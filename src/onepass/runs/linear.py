@@ -26,7 +26,7 @@ class LinearRun(LearnerRun):
         self.origin = origin
         self.weights = np.zeros((1 + (frame.features or 0), frame.outputs)) if origin is None else origin.copy()
         self.step_state = first_state()
-        self.before_folding: Callable[[], None] = _nothing  # what must be known before a step that cannot be undone
+        self.before_folding: Callable[[], None] = no_check  # what must be known before a step that cannot be undone
         self._columns: Columns | None = None
         self._take_room(self.weights)
         self.widen(frame.features or 0)
@@ -39,7 +39,7 @@ class LinearRun(LearnerRun):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.before_folding = _nothing
+        self.before_folding = no_check
         self._take_room(self.weights)
 
     def declare(self, setting: Setting) -> None:
@@ -149,7 +149,7 @@ class LinearRun(LearnerRun):
         twin = object.__new__(LinearRun)
         twin.__dict__.update(self.__dict__)
         twin.ledger = copy.copy(self.ledger)
-        twin.log, twin.before_folding = self.log.cut(), _nothing
+        twin.log, twin.before_folding = self.log.cut(), no_check
         twin.compact()
         twin.log = empty_log()
         return twin
@@ -178,5 +178,5 @@ class LinearRun(LearnerRun):
         self._take_room(self.weights)
 
 
-def _nothing() -> None:
+def no_check() -> None:
     pass
