@@ -222,7 +222,7 @@ def test_validation_rows_are_not_learned_from():
 
 
 def kept_out(run):
-    from onepass.feeding import held_out
+    from onepass.heldout import held_out
 
     return held_out(run.seed, 0, run.rows, run.validation_fraction)
 

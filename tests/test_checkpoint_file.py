@@ -271,8 +271,8 @@ FORGERIES = {
     "a cursor beyond": lambda s: changed(s["learner"], "log", "cursor", put(0, 1 << 40)),
     "a tally with few lines": lambda s: changed(s["learner"]["ledger"], "tally", "runs", lambda array: array[:4]),
     "an order alarm off its table": lambda s: changed(s["guards"], "order", "place", put(1, 77)),
-    "narrow candidates": lambda s: s["_watched"]["penalised"].live.update({3: np.zeros((2, 1))}),
-    "candidate 99": lambda s: s["_watched"]["penalised"].live.update({99: s["learner"]["weights"]}),
+    "narrow candidates": lambda s: s["candidates"]["penalised"]["live"].update({3: np.zeros((2, 1))}),
+    "candidate 99": lambda s: s["candidates"]["penalised"]["live"].update({99: s["learner"]["weights"]}),
     "a hypothesis in use since the future": lambda s: s["learner"]["ledger"].update(since=1 << 40),
     "weights of two classes more": lambda s: s["learner"].update(weights=np.zeros((6, 3))),
     "NaN": lambda s: s["learner"].update(weights=s["learner"]["weights"] * np.nan),
@@ -281,7 +281,7 @@ FORGERIES = {
     "a field more": lambda s: s.update(more=1),
     "no log": lambda s: s["learner"].update(log=None),
     "a lazy state": lambda s: s["learner"].update(lazy=s["learner"]["ledger"]["tally"]),
-    "labels that are lists": lambda s: s.update(_labels=[1, 2]),
+    "labels that are lists": lambda s: s["intake"].update(labels=[1, 2]),
 }
 
 

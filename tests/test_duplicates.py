@@ -15,10 +15,10 @@ from onepass.checkpoints import checkpoint
 from onepass.errors import CheckpointError
 from onepass.guards.duplicates import HASH_MASK, MOST, PRINT_MASK, count_rows, merged, no_duplicates, share
 from onepass.guards.fingerprints import fingerprints
-from onepass.intake import accept, block
 from onepass.io import dump_svmlight
 from onepass.scale import cut, learn
 from onepass.trace import merge
+from onepass.validate import accept, block
 from test_cli import onepass as program
 from test_learners import same_state
 from test_repeats import as_tuples, draws

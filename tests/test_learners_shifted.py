@@ -9,7 +9,7 @@ import pytest
 import oracles_rates
 from onepass import ConversionError, LimitError, Pass, certify
 from onepass.conversions import CONVERSIONS
-from onepass.feeding import RENEW
+from onepass.runs import RENEW
 from onepass.learners import NormalizedPerceptron, ShiftedPerceptron
 from onepass.runs.shifting import TOTAL, UNUSED, USED
 from onepass.schedules import Constant, noisy_optimum

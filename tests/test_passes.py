@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-import onepass.intake
+import onepass.validate
 from onepass.conversions import CONVERSIONS
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
-from onepass.feeding import AUTO_ROWS
 from onepass.guards import Guards
 from onepass.passes import Pass
 from onepass.rows import Dense, Rows, dots, scan
+from onepass.scaling import AUTO_ROWS
 from onepass.trace import combine
 from strategies import csr, cuts, dyadic
 from test_learners import same_state
@@ -101,7 +101,7 @@ SPOILS = {
 @pytest.mark.parametrize("what", SPOILS)
 @pytest.mark.parametrize("block", [64, 1 << 20])  # a batch has many blocks, or is one
 def test_rows_checked_on_the_way_change_nothing_if_one_is_bad(monkeypatch, what, at, block):
-    monkeypatch.setattr(onepass.intake, "BLOCK", block)
+    monkeypatch.setattr(onepass.validate, "BLOCK", block)
     run = Pass("pa")
     run.feed(X, Y)
     before = run.state()
@@ -173,9 +173,9 @@ def test_rows_checked_on_the_way_are_learned_like_any(monkeypatch, learner, memo
     for rows, same in ((many, many), (shuffled, many), (many.toarray(), many.toarray())):
         whole, run = (Pass(learner, max_trace_memory=memory) for _ in range(2))
         with monkeypatch.context() as patch:
-            patch.setattr(Pass, "_feed_unseen", lambda *given: False)  # every row is looked at before
+            patch.setattr(Pass, "_learn_unchecked", lambda *given: False)  # every row is looked at before
             whole.feed(same, labels)
-        monkeypatch.setattr(onepass.intake, "BLOCK", block)
+        monkeypatch.setattr(onepass.validate, "BLOCK", block)
         run.feed(rows, labels)
         assert same_state(whole.state(), run.state())
         assert np.array_equal(run.model().weights, whole.model().weights)
@@ -199,7 +199,7 @@ def test_rows_that_grow_wider_are_learned_once(monkeypatch, learner, classes):
     for rows, labels in batches:
         run.feed(Rows(rows.indptr, rows.indices, rows.data), labels)
         with monkeypatch.context() as patch:
-            patch.setattr(Pass, "_feed_unseen", lambda *given: False)
+            patch.setattr(Pass, "_learn_unchecked", lambda *given: False)
             looked.feed(rows, labels)
         assert same_state(looked.state(), run.state())
     assert run.width == 200
@@ -258,7 +258,8 @@ def test_empty_batches_are_nothing():
     run.feed(csr(np.zeros((0, 5))), np.array([], dtype=int))
     run.feed(X, Y)
     plain.feed(X, Y)
-    assert same_state({**run.state(), "_dense_width": 0}, {**plain.state(), "_dense_width": 0})
+    states = [dict(one.state(), intake=one.intake.labels) for one in (run, plain)]
+    assert same_state(*states)
     with pytest.raises(ConversionError, match="no row"):
         Pass().model()
 
@@ -472,7 +473,7 @@ def test_a_sparse_array_of_one_dimension_is_one_row():
 
 
 def test_an_error_beside_the_learning_is_raised_once(monkeypatch):
-    monkeypatch.setattr(onepass.intake, "BLOCK", 64)
+    monkeypatch.setattr(onepass.validate, "BLOCK", 64)
     run = Pass(n_features=X.shape[1])
     with monkeypatch.context() as patch:
         patch.setattr(Guards, "observe", lambda *given: 1 / 0)

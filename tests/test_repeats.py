@@ -13,9 +13,9 @@ import onepass.guards.repeats
 from onepass import OnePassClassifier, Pass
 from onepass.guards.fingerprints import fingerprints
 from onepass.guards.repeats import AGAIN, BEFORE, KEPT, MASK, no_repeats, observe_prints, repeat_reason
-from onepass.intake import accept, block
 from onepass.io import dump_svmlight
 from onepass.rows import Dense
+from onepass.validate import accept, block
 from oracles_repeats import repeats
 from test_cli import onepass as program
 

@@ -8,11 +8,13 @@ and are hardly ever the best. See Cesa-Bianchi and Gentile 2006.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from onepass.loop import Head, watch
+from onepass.loop import head_of, watch
 from onepass.rows import AnyRows, Floats, Ints
+from onepass.state_checks import need, need_fields, need_same_shapes
 from onepass.trace import CandidateLosses
 from onepass.trace.tally import Tally, empty_tally
 
@@ -41,10 +43,10 @@ class FrozenCandidates:
                 self.live[number] = np.zeros((width + 1, old.shape[1]))
                 self.live[number][: len(old)] = old
 
-    def watch(self, heads: dict[int, Head], rows: AnyRows, y: Ints, bound: float) -> None:
+    def watch(self, bias: float, rows: AnyRows, y: Ints, bound: float) -> None:
         """Charge every live candidate with its losses on these rows."""
-        for number, head in heads.items():
-            watch(head, rows, y, self.tally, number, bound)
+        for number, weights in self.live.items():
+            watch(head_of(weights, bias), rows, y, self.tally, number, bound)
 
     def losses(self) -> CandidateLosses:
         """What the live candidates have lost so far."""
@@ -55,3 +57,21 @@ class FrozenCandidates:
     def frozen(self) -> dict[int, Floats]:
         """Their weights, by the round at which they were frozen."""
         return {1 << number: weights for number, weights in self.live.items()}
+
+    def state(self) -> dict[str, Any]:
+        """What changes, sharing its arrays."""
+        return {"tally": self.tally, "live": self.live}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.tally, self.live = state["tally"], state["live"]
+
+    def check_state(self, state: Any, shape: tuple[int, int]) -> None:
+        """Raise CheckpointError unless candidates of weights of this shape can have this state."""
+        what = "the candidates"
+        need_fields(state, self.state(), what)
+        need_same_shapes(state["tally"], self.tally, what)
+        need(isinstance(state["live"], dict), what)
+        for number, weights in state["live"].items():
+            need(type(number) is int and 0 <= number < MOST, what)
+            need(isinstance(weights, np.ndarray) and weights.dtype == np.float64 and weights.shape == shape, what)

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from onepass.certificates import Certificate, certified_loss, certify
 from onepass.conversions import CONVERSIONS
-from onepass.intake import accept
 from onepass.passes import Pass
 from onepass.rows import count, part
 from onepass.trace import Evidence
 from onepass.trace.grid import floor_index, point
+from onepass.validate import accept
 
 FIRST = 16  # rows before the first look
 WIDE = 1 << 20  # features from which a look is dear, since it copies the weights

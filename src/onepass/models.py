@@ -14,11 +14,11 @@ import numpy as np
 from onepass import model_files
 from onepass._jit import by_type, jit
 from onepass.errors import DataError
-from onepass.intake import accept, block, blocks, stated_columns, survey
 from onepass.labels import Label
 from onepass.loop import head_of, score
 from onepass.rows import LARGEST, AnyRows, Array, Dense, Floats, Ints, Rows, count, onto_ball, part
 from onepass.trace.log import SHIFTS, Log
+from onepass.validate import accept, block, blocks, stated_columns, validate_rows
 
 STRIP = 128  # rows that all hypotheses judge in one call
 SCORES = 1 << 20  # that are held at a time beyond those asked for: rows times classes
@@ -191,7 +191,7 @@ class VotedModel:
 
 def _within(X: Any, features: int) -> tuple[AnyRows, bool]:
     rows = accept(X)
-    width, canonical = survey(rows, 1 << 31, stated_columns(X))
+    width, canonical = validate_rows(rows, 1 << 31, stated_columns(X))
     if width > features or (isinstance(rows, Dense) and width < features):
         raise DataError(f"X: {width} features, but the model was trained on {features}")
     return rows, canonical

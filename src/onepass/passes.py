@@ -1,37 +1,47 @@
-"""Pass: the loop, its trace, its certificate and its model, held together.
+"""Pass: the one mutable thing of the house, and a thin one: it holds parts, hands them rows and asks them.
 
-The one mutable thing of the house: its options, what it holds, how it is fed and what comes out are a file each. The
-estimator, the command line, several machines and checkpoints are thin shells around it. Whatever way a stream is cut
-into `feed` calls, the same bits come out.
+`intake` takes rows in, `scaling` brings them onto the ball, `learner_run` learns them and keeps the record,
+`candidates` are models that were frozen on the way, `guards` look for signs that the rows are no independent draws.
+Each part has its own state and its own check of it. Whatever way a stream is cut into `feed` calls, the same bits come
+out.
 """
 
 from __future__ import annotations
 
+import copy
+import math
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
+
+from onepass.background import Background
+from onepass.candidates import FrozenCandidates
 from onepass.certificates import Certificate, certified_loss, certify
+from onepass.certified import Certified, Question
 from onepass.conversions import CONVERSIONS, conversion_named
-from onepass.errors import ConversionError, LimitError
-from onepass.feeding import AUTO_ROWS, Feeding
+from onepass.errors import ConversionError, DataError, LimitError, StoppedError
 from onepass.files import sha256
+from onepass.guards import Guards
 from onepass.guards.duplicates import Duplicates
-from onepass.intake import accept, block, stated_columns, survey
+from onepass.heldout import held_out, stretch_end
+from onepass.intake import Batch, Intake
 from onepass.labels import Label
-from onepass.learners.shifted import unshifted
+from onepass.learners import Setting, has_own_rate
 from onepass.looks import next_look
 from onepass.models import LinearModel, VotedModel
-from onepass.options import OPTIONS
+from onepass.options import OPTIONS, Options
 from onepass.regret import Regret, regret
-from onepass.rows import count, must_be_finite, onto_ball
-from onepass.runs import LinearRun, ShiftedRun
-from onepass.runs.shifting import TOTAL, UNUSED, USED
+from onepass.rows import AnyRows, Floats, Ints, must_be_finite, part, take
+from onepass.runs import RENEW, Frame, UnsoundError, begin
+from onepass.scaling import AUTO_ROWS, RowScaling
+from onepass.state_checks import is_count, need, need_fields
 from onepass.trace import Hypotheses, Survivor, Terms, Trace, Updates
 from onepass.trace.tally import Tally
 
 
-class Pass(Feeding):
+class Pass(Options, Certified):
     """One pass over rows, fed in any pieces: `feed`, then `model`, `certificate`, `trace`, at any time.
 
     learner             a learner, its class or its name ("perceptron", "margin", "pa", …)
@@ -69,41 +79,108 @@ class Pass(Feeding):
     """
 
     def __post_init__(self, classes: Any, origin: Any) -> None:
-        self._warned = False
         super().__post_init__(classes, origin)
+        self.rows = 0  # rows read
+        self.rounds = 0  # rows learned from
+        self.stopped = False
+        limit = self.n_features or self.max_features
+        self.intake = Intake(classes, self.n_features, limit)
+        labels = self.intake.labels
+        if labels.count > 2 and not self.learner.several:
+            raise ValueError(f"classes: {type(self.learner).__name__} learns two classes, got {labels.count}")
+        self._origin = None if origin is None else self._starting(origin)
+        self._background = Background()
+        frame = Frame(self._outputs, self._bias, self.n_features, limit, self.max_trace_memory, self.elapsed)
+        self.learner_run = begin(self.learner, frame, self._background, self._origin)
+        self.scaling = RowScaling(self.radius)
+        self.learner_run.declare(self._setting)
+        self.guards = Guards(labels.count, order=self.order_alarm, repeats=self.repeat_alarm)
+        self.candidates: dict[str, FrozenCandidates] = {}
+        if self.penalised is not None:
+            self.candidates["penalised"] = FrozenCandidates(self.penalised)
+        if self.validation_fraction > 0.0:
+            self.candidates["validation"] = FrozenCandidates("hypothesis")
+        self._void: tuple[str, ...] = ()
+        self._assumed: tuple[str, ...] = ()
+        self._cache: dict[Any, Any] = {}  # the trace and the certificates asked for since the last row
+        self._warned = False
+        self._widen(self.n_features or 0)
         certified_loss(self._trace(), self.loss)
 
     def __repr__(self) -> str:
         return f"<Pass of {self.learner!r}, {self.conversion}: {self.rounds:,} rounds, {self.mistakes:,} mistakes>"
 
-    def _between(self, t: int) -> None:
-        """Freeze candidates and look at the certificate, each at its rounds."""
-        if self._watched and t & (t - 1) == 0:
-            self._freeze(t.bit_length() - 1)
-        if self.stop_at is not None and next_look(t - 1) == t:
-            self._background.join()
-            certificate = self._certificate()
-            fine = certificate.withheld is None and certificate.risk <= self.stop_at
-            self.stopped = fine and not self.guards.one_label_only
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)  # two passes that write into one log would write past its end
 
-    def _freeze(self, number: int) -> None:
-        self._background.join()
-        trace = self._trace()
-        for watched in self._watched.values():
-            average = CONVERSIONS["average"]
-            weights = trace.last if watched.what == "hypothesis" else average.weights(trace, None)
-            watched.freeze(number, weights)
-        self._answers = {}
+    # --- what it was made with ----------------------------------------------------------------------------------------
+
+    def _starting(self, origin: Any) -> Floats:
+        """The origin, checked, in an array of our own."""
+        weights = np.array(origin, dtype=np.float64, order="C")
+        if not self.learner.keeps_rows:
+            raise ConversionError(f"origin: {type(self.learner).__name__} starts at 0")
+        if weights.ndim != 2 or weights.shape[1] != self._outputs or not len(weights):
+            raise ValueError(f"origin: weights (1 + features, {self._outputs}) expected, got shape {weights.shape}")
+        if len(weights) - 1 > (self.n_features or self.max_features):
+            raise ValueError(f"origin: {len(weights) - 1} features are more than the pass may have")
+        if not np.isfinite(weights).all():
+            raise ValueError("origin: finite numbers expected")
+        if self.learner.bounded and np.linalg.norm(weights) > 1.0 + 1e-9:
+            raise ValueError(f"origin: {type(self.learner).__name__} starts in the unit ball")
+        return weights
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the pass was made with, in plain values: two passes with the same options can share a state."""
+        plain = {name: getattr(self, name) for name in OPTIONS}
+        labels = self.intake.labels
+        return {
+            "learner": repr(self.learner),
+            "classes": list(labels.classes) if labels.declared else None,
+            "origin": None if self._origin is None else sha256(self._origin.tobytes()),
+            "elapsed": self.elapsed,
+            **plain,
+        }
+
+    @property
+    def origin(self) -> Floats | None:
+        """A copy of the weights that the pass started from; None: from 0."""
+        return None if self._origin is None else self._origin.copy()
+
+    @property
+    def _bias(self) -> float:
+        return 1.0 if self.fit_intercept else 0.0
+
+    @property
+    def _outputs(self) -> int:
+        return 1 if self.intake.labels.count == 2 else self.intake.labels.count
+
+    @property
+    def _setting(self) -> Setting:
+        radius = self.scaling.radius
+        if radius is None:
+            return Setting(self.horizon, None, self.n_features)
+        fan = 1.0 if self._outputs == 1 else 2.0
+        return Setting(self.horizon, math.sqrt(fan * (radius * radius + self._bias)), self.n_features)
+
+    # --- what it has come to ------------------------------------------------------------------------------------------
 
     @property
     def classes(self) -> tuple[Label, ...]:
         """The labels: as declared, or those met, sorted."""
-        return self._labels.classes if self._labels.declared else tuple(sorted(self._labels.classes, key=_sortable))
+        labels = self.intake.labels
+        return labels.classes if labels.declared else tuple(sorted(labels.classes, key=_sortable))
+
+    @property
+    def width(self) -> int:
+        """Features met, or declared."""
+        return self.learner_run.width
 
     @property
     def scaled_onto(self) -> float | None:
         """The radius that rows are scaled onto: as declared, or as radius="auto" has found it; None: no scaling."""
-        return self._R
+        return self.scaling.radius
 
     @property
     def mistakes(self) -> int:
@@ -114,11 +191,7 @@ class Pass(Feeding):
     @property
     def notes(self) -> tuple[str, ...]:
         """What a user should know of how the learner fares; `model` says it once, as a warning."""
-        if not isinstance(self.learner_run, ShiftedRun):
-            return ()
-        state = self.learner_run.lazy.state
-        note = unshifted(self.learner_run.rule, state[TOTAL], self.rounds, int(state[UNUSED]), int(state[USED]))
-        return () if note is None else (note,)
+        return self.learner_run.notes(self.rounds)
 
     def withhold(self, reason: str) -> None:
         """Give no certificate from now on: something that it assumes is known to be false."""
@@ -130,9 +203,172 @@ class Pass(Feeding):
         if text not in self._assumed:
             self._assumed = (*self._assumed, text)
 
+    # --- rows in ------------------------------------------------------------------------------------------------------
+
+    def feed(self, X: Any, y: Any) -> None:
+        """Learn from these rows, in this order. All of them are checked before the first is learned."""
+        self.stopped = self.stopped and self.stop_at is not None
+        if self.stopped:
+            raise StoppedError(f"the certificate has reached stop_at={self.stop_at}; set stop_at to None to go on")
+        batch, run = self.intake.take(X, y), self.learner_run
+        with self._background.running(len(batch.spans) > 1), run.rates_of(self.rounds, len(batch.y)):
+            if not self._learn_unchecked(batch):
+                self._learn_checked(self.intake.check(batch))
+
+    def feed_one(self, X: Any, y: Any) -> bool:
+        """Feed one row without the cost of looking at it in general; False, and nothing done, if it is no such case.
+
+        One dense float64 row of the declared width with one declared label: everything else goes by `feed`.
+        """
+        batch = None if self.stopped or has_own_rate(self.learner_run.rule) else self.intake.one_row(X, y)
+        if batch is None:
+            return False
+        self._learn_checked(batch)
+        return True
+
+    def _learn_checked(self, batch: Batch) -> None:
+        """Learn rows whose content was looked at."""
+        refusable = self.learner_run.may_refuse(batch.rows, batch.width, self.rounds)
+        before = self.state() if refusable or self.scaling.measuring else None
+        self._widen(batch.width)
+        try:
+            self._learn_pieces(batch)
+        except (LimitError, DataError):
+            if before is not None:
+                self._restore(before)
+            raise
+
+    def _learn_unchecked(self, batch: Batch) -> bool:
+        """Learn rows and let the kernel check them on the way, which spares reading them twice.
+
+        If one is bad, all is put back. False, and nothing done, if so, or if this is no such case: then a look at the
+        rows says what is wrong.
+        """
+        run, several = self.learner_run, len(batch.spans) > 1
+        plain = self.radius is None and not self.candidates and self.stop_at is None and not has_own_rate(run.rule)
+        if not plain or not (several or self.rounds + len(batch.y) < self._next_border()):
+            return False
+        before = run.mark(batch.rows, batch.columns, several)
+        if before is None:
+            return False
+        own, guards = self._own_state(), copy.deepcopy(self.guards.state()) if several else None
+        try:
+            self._learn_pieces(batch, batch.columns)
+            run.fold_if_due()
+        except (UnsoundError, LimitError) as error:
+            self._background.join()
+            run.rewind(before)
+            self._restore_own(own)
+            if guards is not None:  # of one piece they are shown the rows once these are learned
+                self.guards.restore(guards)
+            if isinstance(error, LimitError):
+                raise
+            return False
+        return True
+
+    def _learn_pieces(self, batch: Batch, columns: int | None = None) -> None:
+        """Learn the batch, piece by piece; `columns`: more of them in a row make it unsound."""
+        self.intake.adopt(batch)
+        if len(batch.spans) > 1:
+            self.learner_run.expect(batch.rows)
+        for first, last in batch.spans:
+            if not self.stopped:
+                self._learn_piece(batch.piece(first, last), batch.y[first:last], columns)
+                self._background.start()
+
+    def _learn_piece(self, rows: AnyRows, y: Ints, columns: int | None) -> None:
+        """Rows as they come, in stretches that end where something happens between two rows."""
+        if self.scaling.measuring:
+            first = min(len(y), AUTO_ROWS - self.rows)
+            self._measure(part(rows, 0, first), y[:first])
+            rows, y = part(rows, first, len(y)), y[first:]
+        fed, rows = rows, self.scaling.scale(rows)
+        fraction = self.validation_fraction
+        held = held_out(self.seed, self.rows, len(y), fraction) if fraction else None
+        done = 0
+        while done < len(y) and not self.stopped:
+            ahead = self._next_border() - self.rounds
+            stop = min(len(y), done + ahead) if held is None else stretch_end(held, done, ahead)
+            stretch, labels = _slice(rows, y, done, stop)
+            if held is not None:
+                out = held[done:stop]
+                self._watch("validation", take(stretch, out), labels[out])
+                stretch, labels = take(stretch, ~out), labels[~out]
+            self._learn_stretch(stretch, labels, columns)
+            self._observe(*_slice(fed, y, done, stop))
+            if len(labels):
+                self._between(self.rounds)
+            done = stop
+
+    def _learn_stretch(self, rows: AnyRows, y: Ints, columns: int | None) -> None:
+        """Learn rows up to the next border."""
+        if not len(y):
+            return
+        self._watch("penalised", rows, y)
+        self.learner_run.learn(rows, y, self.rounds, columns)
+        self.rounds += len(y)
+        if self.learner.tracks_norm and self.rounds % RENEW == 0:
+            self.learner_run.settle_norm()
+
+    def _observe(self, rows: AnyRows, y: Ints) -> None:
+        """Show the guards the rows as they were fed, beside the learning."""
+        self.rows += len(y)
+        self._background.submit(self.guards.observe, rows, y)
+
+    def _measure(self, rows: AnyRows, y: Ints) -> None:
+        """radius="auto": the first rows only tell how long rows are."""
+        self.scaling.measure(rows)
+        self._observe(rows, y)
+        if self.rows >= AUTO_ROWS:
+            self.scaling.settle()
+            self.learner_run.declare(self._setting)
+
+    def _widen(self, width: int) -> None:
+        self.learner_run.widen(width)
+        for candidates in self.candidates.values():
+            candidates.widen(self.learner_run.width)
+
+    # --- between rows -------------------------------------------------------------------------------------------------
+
+    def _next_border(self) -> int:
+        """The next round at which something happens between two rows; fixed by the round alone."""
+        border = self.rounds + (1 << 62)
+        if self.candidates:
+            border = min(border, 1 << self.rounds.bit_length())
+        if self.stop_at is not None:
+            border = min(border, next_look(self.rounds))
+        if self.learner.tracks_norm:
+            border = min(border, (self.rounds // RENEW + 1) * RENEW)
+        return border
+
+    def _between(self, t: int) -> None:
+        """Freeze candidates and look at the certificate, each at its rounds."""
+        if self.candidates and t & (t - 1) == 0:
+            self._freeze(t.bit_length() - 1)
+        if self.stop_at is not None and next_look(t - 1) == t:
+            self._background.join()
+            certificate = self._answer(self._question())
+            fine = certificate.withheld is None and certificate.risk <= self.stop_at
+            self.stopped = fine and not self.guards.one_label_only
+
+    def _freeze(self, number: int) -> None:
+        self._background.join()
+        trace = self._trace()
+        for candidates in self.candidates.values():
+            average = CONVERSIONS["average"]
+            weights = trace.last if candidates.what == "hypothesis" else average.weights(trace, None)
+            candidates.freeze(number, weights)
+        self._cache = {}
+
+    def _watch(self, kind: str, rows: AnyRows, y: Ints) -> None:
+        if kind in self.candidates and len(y):
+            self.candidates[kind].watch(self._bias, rows, y, self.learner_run.loss_bound or 0.0)
+
+    # --- what it leaves behind ----------------------------------------------------------------------------------------
+
     def trace(self) -> Trace:
         """What the pass has left behind so far: a value that later feeding does not change."""
-        self._must_be_finite()
+        self._must_be_sound()
         trace = self._trace()
         self.learner_run.lent = True
         tally = Tally._make(array.copy() for array in trace.tally)
@@ -152,8 +388,8 @@ class Pass(Feeding):
         self.learner_run.enter_tally()
         void = tuple(dict.fromkeys((*self._void, *self.guards.reasons())))
         now = (self.rows, self.rounds, void, self._assumed)
-        if self._answers.get("now") == now:
-            known: Trace = self._answers["trace"]
+        if self._cache.get("now") == now:
+            known: Trace = self._cache["trace"]
             return known
         log, columns, ledger = self.learner_run.kept_log(), self.learner_run.columns(), self.learner_run.ledger
         alive = self.rounds - ledger.since
@@ -161,12 +397,12 @@ class Pass(Feeding):
             terms=Terms(
                 self.learner,
                 self._setting,
-                self._labels.count,
+                self.intake.labels.count,
                 self._bias,
                 self.learner_run.loss_bound,
                 self.horizon,
                 self.cutoffs,
-                self._labels.classes,
+                self.intake.labels.classes,
             ),
             rounds=self.rounds,
             updates=ledger.updates,
@@ -176,7 +412,7 @@ class Pass(Feeding):
             ended=None if log is None else Updates(log.round, log.margin),
             pocket=None if columns is None else columns.longest(ledger.updates, alive),
             fineness=3 if columns is None else columns.bits,
-            candidates={kind: watched.losses() for kind, watched in self._watched.items()},
+            candidates={kind: candidates.losses() for kind, candidates in self.candidates.items()},
             void=void,
             assumed=self._assumed,
             duplicates=self.guards.counted,
@@ -189,178 +425,163 @@ class Pass(Feeding):
                 log=log,
                 columns=columns,
                 origin=self._origin,
-                frozen={kind: watched.frozen() for kind, watched in self._watched.items()},
+                frozen={kind: candidates.frozen() for kind, candidates in self.candidates.items()},
             ),
         )
-        self._answers = {"now": now, "trace": trace}
+        self._cache = {"now": now, "trace": trace}
         return trace
 
-    def _must_be_finite(self) -> None:
+    def _must_be_sound(self) -> None:
         """Of weights that are no finite numbers nothing is given away: looked at once, and not in the loop.
 
         A weight that is no finite number never becomes one again: the last hypothesis tells for all of them.
         """
         trace = self._trace()
-        if "finite" not in self._answers:
+        if "finite" not in self._cache:
             must_be_finite(trace.last)
-            self._answers["finite"] = True
+            self._cache["finite"] = True
 
-    def certificate(
-        self,
-        conversion: str | None = None,
-        *,
-        delta: float | None = None,
-        bound: str | None = None,
-        loss: str | None = None,
-    ) -> Certificate:
-        """The certificate of a conversion, as declared unless told otherwise. Valid at every round at once.
-
-        It carries the choice (a cutoff, a candidate) that is best for these arguments: `model(certificate)`, or `model`
-        with the same arguments, deploys just that. Where it is not the choice of `model()`, the certificate says so.
-        """
-        self._must_be_finite()
-        return self._certificate(conversion, delta, bound, loss)
-
-    def _certificate(
-        self,
-        conversion: str | None = None,
-        delta: float | None = None,
-        bound: str | None = None,
-        loss: str | None = None,
-    ) -> Certificate:
+    def _answer(self, question: Question) -> Certificate:
         """The certificate of the trace as it is now, made once for each question."""
-        trace = self._trace()
-        declared = (self.conversion, self.delta, self.bound, self.loss)
-        asked = (
-            conversion or self.conversion,
-            self.delta if delta is None else delta,
-            bound or self.bound,
-            loss or self.loss,
-        )
-        if asked not in self._answers:
-            found = certify(trace, asked[0], delta=asked[1], bound=asked[2], loss=asked[3])
-            if asked != declared:
-                own = self._certificate()
+        trace, declared = self._trace(), self._question()
+        if question not in self._cache:
+            found = certify(trace, question.conversion, delta=question.delta, bound=question.bound, loss=question.loss)
+            if question != declared:
+                own = self._answer(declared)
                 found = replace(found, deployed=(found.conversion, found.choice) == (own.conversion, own.choice))
-            self._answers[asked] = found
-        known: Certificate = self._answers[asked]
+            self._cache[question] = found
+        known: Certificate = self._cache[question]
         return known
 
-    def model(
-        self,
-        choice: str | Certificate | None = None,
-        *,
-        delta: float | None = None,
-        bound: str | None = None,
-        loss: str | None = None,
-        how: str = "combine",
-    ) -> LinearModel | VotedModel:
-        """The model of a conversion: its weighted average (`combine`) or its members' weighted majority (`vote`).
-
-        `choice` is a conversion, with the other arguments of `certificate`, or a certificate that this pass has given
-        since its last row: then the model is the one that it speaks of.
-        """
-        if how not in ("combine", "vote"):
-            raise ValueError(f"how: 'combine' or 'vote' expected, got {how!r}")
-        self._must_have_learned()
-        self._must_be_finite()
-        if self.notes and not self._warned:
-            self._warned = True
-            warnings.warn(self.notes[0], UserWarning, stacklevel=2)
-        if isinstance(choice, Certificate):
-            certificate = self._as_given(choice)
-        else:
-            certificate = self._certificate(choice, delta, bound, loss)
-        return self._deploy(replace(certificate, deployed=True), how)
-
     def _must_have_learned(self) -> None:
-        if self.rounds:
-            return
-        if self.radius == "auto" and self.rows:
+        if not self.rounds and self.scaling.auto and self.rows:
             raise ConversionError(
                 f"radius='auto' measures the first {AUTO_ROWS} rows and learns from the others, but there were "
                 f"only {self.rows}: give radius a number"
             )
-        raise ConversionError("no row has been learned yet")
-
-    def _as_given(self, certificate: Certificate) -> Certificate:
-        """The certificate as this pass gives it now: the same choice, or it is refused."""
-        if certificate.rounds != self.rounds:
-            raise ConversionError(
-                f"this certificate was given after {certificate.rounds:,} rounds, and the pass has learned "
-                f"{self.rounds:,}: ask for a new one"
-            )
-        now = self._certificate(certificate.conversion, certificate.delta, certificate.bound, certificate.loss)
-        same = all(getattr(now, name) == getattr(certificate, name) for name in ("choice", "counted", "empirical"))
-        if now.counted and not same:
-            raise ConversionError("this certificate is not from this pass: ask the pass itself for one")
-        return now
+        super()._must_have_learned()
 
     def _deploy(self, certificate: Certificate, how: str) -> LinearModel | VotedModel:
         """The model that a certificate of the trace as it is now speaks of."""
-        trace = self._trace()
-        flip = -1.0 if self.classes != self._labels.classes else 1.0
+        if self.notes and not self._warned:
+            self._warned = True
+            warnings.warn(self.notes[0], UserWarning, stacklevel=3)
+        certificate, trace = replace(certificate, deployed=True), self._trace()
+        flip = -1.0 if self.classes != self.intake.labels.classes else 1.0
         conversion, value = conversion_named(certificate.conversion), certificate.choice.value
         if how == "combine":
             weights = conversion.weights(trace, value)
             must_be_finite(weights)  # a sum may overflow where its parts do not
             weights *= flip
-            return LinearModel(weights, self.classes, self._bias, self._R, self._about(certificate))
+            return LinearModel(weights, self.classes, self._bias, self.scaled_onto, self._about(certificate))
         q = conversion.members(trace, value)
         if trace.hypotheses.origin is not None:
             raise ConversionError("vote: not offered for a pass that started from an origin; use how='combine'")
         trace.need_updates("vote")
         assert trace.log is not None
         log = trace.log._replace(a=flip * trace.log.a)
-        return VotedModel(log, q, len(trace.last) - 1, self.classes, self._bias, self._R)
+        return VotedModel(log, q, len(trace.last) - 1, self.classes, self._bias, self.scaled_onto)
 
     def _about(self, certificate: Certificate) -> dict[str, Any]:
         """What a model file says of where the model comes from: plain values, and no clock."""
-        options = {name: getattr(self, name) for name in OPTIONS}
-        told = {
+        return {
+            "learner": repr(self.learner),
+            "options": {name: getattr(self, name) for name in OPTIONS},
             "rows": self.rows,
             "rounds": self.rounds,
             "updates": self.learner_run.ledger.updates,
             "mistakes": self.mistakes,
+            "certificate": certificate.as_dict(),
         }
-        return {"learner": repr(self.learner), "options": options, **told, "certificate": certificate.as_dict()}
 
     def regret(self, X: Any, y: Any, comparator: Any = None) -> Regret:
         """The regret on all the rows of the pass, fed again for their labels: see onepass.regret."""
-        rows = accept(X)
-        _, codes = self._labels.encode(y, count(rows))
-        _, canonical = survey(rows, self.width, stated_columns(X))
-        ready = block(rows, 0, count(rows), canonical)
-        return regret(self._trace(), onto_ball(ready, self._R) if self._R is not None else ready, codes, comparator)
+        batch = self.intake.check(self.intake.take(X, y))
+        rows = self.scaling.scale(batch.piece(0, len(batch.y)))
+        return regret(self._trace(), rows, batch.y, comparator)
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """What the pass was made with, in plain values: two passes with the same options can share a state."""
-        plain = {name: getattr(self, name) for name in OPTIONS}
-        classes = list(self._labels.classes) if self._labels.declared else None
-        origin = None if self._origin is None else sha256(self._origin.tobytes())
-        return {
-            "learner": repr(self.learner),
-            "classes": classes,
-            "origin": origin,
-            "elapsed": self.elapsed,
-            **plain,
+    # --- its state ----------------------------------------------------------------------------------------------------
+
+    def state(self, *, copied: bool = True) -> dict[str, Any]:
+        """All that changes while rows are fed, as a copy that `restore` takes.
+
+        Not copied, it shares arrays with the pass: store it before the next row.
+        """
+        state = self._own_state() | {
+            "guards": self.guards.state(),
+            "candidates": {kind: candidates.state() for kind, candidates in self.candidates.items()},
+            "learner": self.learner_run.state(),
         }
+        return copy.deepcopy(state) if copied else state
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from where `state` was taken, in a pass with the same options."""
+        self._restore(copy.deepcopy(state))
+
+    def check_state(self, state: Any) -> None:
+        """Raise CheckpointError unless the state is one that a pass with these options can have."""
+        need_fields(state, self.state(copied=False), "other fields than this version has")
+        for name in ("rows", "rounds"):
+            need(is_count(state[name]), name)
+        rounds = state["rounds"]
+        need(rounds <= state["rows"], "rounds")
+        need(type(state["stopped"]) is bool, "stopped")
+        for name in ("void", "assumed"):
+            need(isinstance(state[name], tuple) and all(isinstance(text, str) for text in state[name]), name)
+        self.scaling.check_state(state["scaling"])
+        width = self.learner_run.check_state(state["learner"], rounds)
+        self.intake.check_state(state["intake"], width)
+        self.guards.check_state(state["guards"])
+        need_fields(state["candidates"], self.candidates, "the candidates")
+        for kind, candidates in self.candidates.items():
+            candidates.check_state(state["candidates"][kind], (1 + width, self._outputs))
+
+    def _own_state(self) -> dict[str, Any]:
+        """The part of the state that is no arrays: values that nothing changes in place."""
+        return {
+            "rows": self.rows,
+            "rounds": self.rounds,
+            "stopped": self.stopped,
+            "void": self._void,
+            "assumed": self._assumed,
+            "intake": self.intake.state(),
+            "scaling": self.scaling.state(),
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state that nobody else holds."""
+        self._restore_own(state)
+        self.guards.restore(state["guards"])
+        for kind, candidates in self.candidates.items():
+            candidates.restore(state["candidates"][kind])
+        self.learner_run.restore(state["learner"])
+        self.learner_run.agree(self._setting)
+
+    def _restore_own(self, state: dict[str, Any]) -> None:
+        self.rows, self.rounds, self.stopped = state["rows"], state["rounds"], state["stopped"]
+        self._void, self._assumed = state["void"], state["assumed"]
+        self.intake.restore(state["intake"])
+        self.scaling.restore(state["scaling"])
+        self._cache = {}
 
     def without_rows(self) -> Pass:
         """This pass with its update rows folded into columns, to be stored; with its rows, where columns have no room.
 
         It shares arrays with this one: store it or let it go before the next row.
         """
-        if not isinstance(self.learner_run, LinearRun):
+        try:
+            folded = self.learner_run.compacted()
+        except LimitError:
             return self
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        try:
-            twin.learner_run, twin._answers = self.learner_run.compacted(), {}
-        except LimitError:
-            return self
+        twin.learner_run, twin._cache = folded, {}
         return twin
+
+
+def _slice(rows: AnyRows, y: Ints, first: int, last: int) -> tuple[AnyRows, Ints]:
+    """Rows first..last with their labels; as they are, if these are all."""
+    return (rows, y) if last - first == len(y) else (part(rows, first, last), y[first:last])
 
 
 def _sortable(label: Label) -> tuple[bool, Any]:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from onepass import __version__
 from onepass.checkpoints.packing import pack, unpack
-from onepass.checkpoints.soundness import check_position, check_state
+from onepass.checkpoints.position import check_position
 from onepass.checkpoints.tensors import BEGINNING, CHECKPOINT, read, write
 from onepass.container import Array, regular
 from onepass.errors import CheckpointError, LimitError, ResumeError, printable
@@ -46,7 +46,7 @@ class Checkpoint(NamedTuple):
         differs = difference(self.options, run.options)
         if differs is not None:
             raise ResumeError(differs)
-        check_state(self.state, run)
+        run.check_state(self.state)
         run.restore(self.state)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from onepass.candidates import FrozenCandidates
 from onepass.container import NAMES, Array
 from onepass.errors import CheckpointError
 from onepass.guards.duplicates import Duplicates
@@ -42,7 +41,6 @@ _TYPES = (
     Repeats,
     Survivor,
     Tally,
-    FrozenCandidates,
 )
 KNOWN: dict[str, Any] = {kind.__name__: kind for kind in _TYPES}
 DEEP = 32  # levels; a pass has six

@@ -10,19 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from onepass.guards.duplicates import Duplicates, count_rows, no_duplicates
+from onepass.guards.duplicates import Duplicates, check_duplicates, count_rows, no_duplicates
 from onepass.guards.fingerprints import fingerprints
 from onepass.guards.order import (
     LabelTransitions,
     Order,
+    check_order,
     label_transitions,
     observe_labels,
     one_label_only,
     order_reason,
     order_state,
 )
-from onepass.guards.repeats import Repeats, no_repeats, observe_prints, repeat_reason, stream_hash
+from onepass.guards.repeats import Repeats, check_repeats, no_repeats, observe_prints, repeat_reason, stream_hash
 from onepass.rows import AnyRows, Dense, Ints
+from onepass.state_checks import need_fields
 
 SINGLES = 64  # rows fed one by one that are fingerprinted together: a call for each costs as much as learning it
 
@@ -41,19 +43,19 @@ class Guards:
     def observe(self, rows: AnyRows, y: Ints) -> None:
         """Look at rows as they were fed, with their labels as numbers."""
         if self.watches_repeats:
-            self.flush()
-            self._fingerprint(rows, y)
+            if len(y) == 1 and isinstance(rows, Dense) and rows.values.dtype == np.float64:
+                self._wait(rows.values, y)
+            else:
+                self.flush()
+                self._fingerprint(rows, y)
         if self._counts_labels:
             observe_labels(self.order, y)
 
-    def observe_one(self, x: Any, y: Ints) -> None:
-        """The same for one dense row (1, features), of which the costly part waits until there are more."""
-        if self.watches_repeats:
-            self._single.append((x.copy(), y))
-            if len(self._single) == SINGLES:
-                self.flush()
-        if self._counts_labels:
-            observe_labels(self.order, y)
+    def _wait(self, x: Any, y: Ints) -> None:
+        """A single row waits for others before the costly look."""
+        self._single.append((x.copy(), y))
+        if len(self._single) == SINGLES:
+            self.flush()
 
     def flush(self) -> None:
         """Look at the rows that wait."""
@@ -107,3 +109,10 @@ class Guards:
         """Go on from a state."""
         self.order, self.repeats, self.duplicates = state["order"], state["repeats"], state["duplicates"]
         self._single = []
+
+    def check_state(self, state: Any) -> None:
+        """Raise CheckpointError unless a pass with these guards can have this state."""
+        need_fields(state, self.state(), "the guards")
+        check_order(state["order"], self.order)
+        check_repeats(state["repeats"])
+        check_duplicates(state["duplicates"])

@@ -12,13 +12,14 @@ fingerprints do not tell rows apart, half of them would be an odd half: there th
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onepass._jit import jit
 from onepass.guards.fingerprints import BASE1, Words, whole
 from onepass.rows import AnyRows, Ints
+from onepass.state_checks import need, need_all_alike
 
 FEWEST, MOST = 1 << 6, 1 << 12  # places in the table, half of them in use at most: 1.5 kB at first, 98 kB at most
 APART = 0.9  # different fingerprints per different row from which on fingerprints tell rows apart
@@ -137,3 +138,15 @@ def _put(entries, table):  # type: ignore[no-untyped-def]
         slot = _slot(entries[e, HASH], table)
         for c in range(3):
             table[slot, c] = entries[e, c]
+
+
+def check_duplicates(sketch: Any) -> None:
+    """Raise CheckpointError unless a pass can have this sketch."""
+    what, fresh = "the sketch of repeated rows", no_duplicates()
+    need_all_alike(sketch, fresh, what)
+    size = len(sketch.table)
+    need(sketch.scope.shape == fresh.scope.shape and sketch.table.shape[1] == 3, what)
+    need(FEWEST <= size <= MOST and size & (size - 1) == 0, what)
+    held = int(np.count_nonzero(sketch.table[:, COUNT]))  # a search must come to an empty place
+    need(sketch.scope[HELD] == held and held < size, what)
+    need(int(sketch.table[:, COUNT].max()) <= int(sketch.scope[ROWS]) < 1 << 62, what)

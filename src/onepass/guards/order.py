@@ -9,13 +9,14 @@ sees sorted or clustered labels; it does not see slow drift.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onepass._jit import jit
 from onepass.looks import looks
 from onepass.rows import Floats, Ints
+from onepass.state_checks import need, need_same_shapes
 
 LEVEL = 1e6
 MOST = 512  # classes; a table of pairs for more would be large and say little
@@ -133,3 +134,9 @@ def order_reason(order: Order) -> str | None:
     if not order.place[2]:
         return None
     return _order_words(f"row {int(order.place[2]):,}")
+
+
+def check_order(order: Any, pattern: Order) -> None:
+    """Raise CheckpointError unless a pass with as many classes as the pattern's can have this state."""
+    need_same_shapes(order, pattern, "the order alarm")
+    need(0 <= order.place[1] < order.seen.size and order.place[0] >= 0, "the order alarm")

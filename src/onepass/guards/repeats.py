@@ -20,13 +20,14 @@ counts those), or of which single rows were changed.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onepass._jit import jit
 from onepass.guards.fingerprints import BASE1, BASE2, Words
 from onepass.splitmix import finalize
+from onepass.state_checks import need, need_all_alike
 
 WINDOW = 64  # rows that make a hash
 STRETCH = 37  # windows in a block of 100 rows
@@ -175,3 +176,14 @@ def _move(old, table, mask):  # type: ignore[no-untyped-def]
             table[slot, 0], table[slot, 1] = key, old[place, 1]
             kept += np.uint64(1)
     return kept
+
+
+def check_repeats(repeats: Any) -> None:
+    """Raise CheckpointError unless a pass can have this state."""
+    what, fresh = "the repeat alarm", no_repeats()
+    need_all_alike(repeats, fresh, what)
+    need(repeats.ring.shape == fresh.ring.shape and repeats.place.shape == fresh.place.shape, what)
+    size = len(repeats.table)
+    need(repeats.table.shape[1] == 2 and FEWEST <= size <= MOST and size & (size - 1) == 0, what)
+    kept = int(np.count_nonzero(repeats.table[:, 0]))  # a search must come to an empty place
+    need(repeats.place[KEPT] == kept and kept < size, what)

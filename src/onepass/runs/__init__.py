@@ -5,11 +5,11 @@ from __future__ import annotations
 from onepass.background import Background
 from onepass.learners import Learner
 from onepass.rows import Floats
-from onepass.runs.linear import LinearRun, no_check
-from onepass.runs.run import RENEW, Frame, LearnerRun, UnsoundError, values_in
+from onepass.runs.linear import LinearRun
+from onepass.runs.run import RENEW, Frame, LearnerRun, UnsoundError
 from onepass.runs.shifted import ShiftedRun
 
-__all__ = ["RENEW", "Frame", "LearnerRun", "LinearRun", "ShiftedRun", "UnsoundError", "begin", "no_check", "values_in"]
+__all__ = ["RENEW", "Frame", "LearnerRun", "LinearRun", "ShiftedRun", "UnsoundError", "begin"]
 
 
 def begin(learner: Learner, frame: Frame, background: Background, origin: Floats | None) -> LearnerRun:

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onepass.background import Background
 from onepass.learners import Learner, Setting
 from onepass.loop import GREW, RADIUS2, SCALE, Head, first_state, head_of, keep, learn, renew_norm
-from onepass.rows import AnyRows, Floats, Ints, count
+from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, count
 from onepass.runs.run import Frame, LearnerRun, UnsoundError, values_in
-from onepass.trace.columns import Columns, empty_columns
+from onepass.state_checks import need, need_alike, need_fields, need_same_shapes
+from onepass.trace.columns import Columns, check_columns, empty_columns
 from onepass.trace.grid import coarse, floor_index
-from onepass.trace.log import PER_UPDATE, PER_VALUE, Log, empty_log
+from onepass.trace.log import PER_UPDATE, PER_VALUE, Log, check_log, empty_log
+
+ROOM = 1 << 16  # weights of features that may be met: room that is not used costs nothing
+
+
+class Mark(NamedTuple):
+    """Where a run stood before rows that nobody had looked at."""
+
+    weights: Floats
+    step: Floats
+    cursor: Ints  # the end of the log, which only grows
+    ledger: dict[str, Any] | None
 
 
 class LinearRun(LearnerRun):
@@ -26,7 +37,7 @@ class LinearRun(LearnerRun):
         self.origin = origin
         self.weights = np.zeros((1 + (frame.features or 0), frame.outputs)) if origin is None else origin.copy()
         self.step_state = first_state()
-        self.before_folding: Callable[[], None] = no_check  # what must be known before a step that cannot be undone
+        self._undoable = False  # whether a mark is held: nothing is folded meanwhile
         self._columns: Columns | None = None
         self._take_room(self.weights)
         self.widen(frame.features or 0)
@@ -35,11 +46,10 @@ class LinearRun(LearnerRun):
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the views of the weights, which would come out as arrays of their own."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("room", "head", "before_folding")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("room", "head")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.before_folding = no_check
         self._take_room(self.weights)
 
     def declare(self, setting: Setting) -> None:
@@ -78,14 +88,14 @@ class LinearRun(LearnerRun):
 
     # --- learning -----------------------------------------------------------------------------------------------------
 
-    def learn(self, rows: AnyRows, y: Ints, rounds: int, stated: int | None) -> None:
+    def learn(self, rows: AnyRows, y: Ints, rounds: int, columns: int | None) -> None:
         elapsed, values = self.frame.elapsed, values_in(rows)
         if not self.log.has_room(len(y), values):
             self.background.join()
             self.log = self.log.with_room(len(y), values)
         before = self.log.updates
         width = learn(self.head, rows, y, self.current_rule, self.step_state, self.log, elapsed + rounds)
-        if width < 0 or (stated is not None and width > stated):
+        if width < 0 or (columns is not None and width > columns):
             raise UnsoundError
         self.widen(width)
         if self.log.updates > before:
@@ -93,8 +103,8 @@ class LinearRun(LearnerRun):
                 self.log.round[before : self.log.updates] -= elapsed
             self._keep(rows, before)
         self.ledger.count(self.log, before)
-        if self._columns is not None or self.log.size > self.frame.memory or self.step_state[GREW]:
-            self.compact()
+        if not self._undoable:
+            self.fold_if_due()
 
     def _keep(self, rows: AnyRows, first: int) -> None:
         """Copy the rows of the newest updates into the log; if there is a thread, beside the learning of the next."""
@@ -103,14 +113,44 @@ class LinearRun(LearnerRun):
         if self.background.active:  # of few rows it pays only when somebody asks
             self.background.submit(self.ledger.enter, log, self.loss_bound)
 
-    def make_log_room(self, updates: int, values: int) -> None:
-        """Room for a whole batch at once: growing copies, and room that is not used costs nothing."""
-        self.log = self.log.with_room(updates, min(values, self.frame.memory // PER_VALUE))
+    def expect(self, rows: AnyRows) -> None:
+        """Room in the log for a whole batch at once: growing copies, and room that is not used costs nothing."""
+        self.log = self.log.with_room(count(rows), min(values_in(rows), self.frame.memory // PER_VALUE))
+
+    # --- rows that nobody has looked at -------------------------------------------------------------------------------
+
+    def mark(self, rows: AnyRows, columns: int | None, several: bool) -> Mark | None:
+        """Weights, step and the log's end; of several pieces also the ledger, since earlier ones enter it.
+
+        What is folded cannot be put back. For one piece it pays where the weights are fewer than the values: a batch of
+        a few rows is looked at instead.
+        """
+        frame = self.frame
+        if isinstance(rows, Rows) and rows.indices.dtype != np.int32:
+            return None
+        if self._folds or not (several or (self.weights.size <= values_in(rows) and not self._may_fold(rows))):
+            return None
+        width = columns if several or isinstance(rows, Dense) else min(ROOM // frame.outputs, frame.most)
+        if not width or width > frame.most:
+            return None
+        self.make_room(width)
+        ledger = copy.deepcopy(self.ledger.state()) if several else None
+        self._undoable = several
+        return Mark(self.weights.copy(), self.step_state.copy(), self.log.cursor.copy(), ledger)
+
+    def rewind(self, mark: Mark) -> None:
+        known, self._undoable = len(mark.weights), False
+        self.room[known:] = 0.0
+        self.weights = self.room[:known]
+        self.weights[:], self.step_state[:], self.log.cursor[:] = mark.weights, mark.step, mark.cursor
+        if mark.ledger is not None:
+            self.ledger.restore(mark.ledger)
 
     # --- the record ---------------------------------------------------------------------------------------------------
 
     @property
-    def folded(self) -> bool:
+    def _folds(self) -> bool:
+        """Whether learning changes what cannot be put back: update rows are no longer kept."""
         return self._columns is not None or self.learner.grows
 
     def kept_log(self) -> Log | None:
@@ -119,20 +159,24 @@ class LinearRun(LearnerRun):
     def columns(self) -> Columns | None:
         return self._columns
 
-    def may_fold(self, rows: AnyRows) -> bool:
+    def _may_fold(self, rows: AnyRows) -> bool:
         """Whether update rows may be folded into columns while these rows are learned."""
         size = self.log.size + count(rows) * PER_UPDATE + values_in(rows) * PER_VALUE
-        return self.folded or size > self.frame.memory
+        return self._folds or size > self.frame.memory
 
     def may_refuse(self, rows: AnyRows, width: int, rounds: int) -> bool:
-        if not self.may_fold(rows):
+        if not self._may_fold(rows):
             return False
         columns = coarse(1, floor_index(rounds + count(rows)) + 1).size
         return 8 * (max(width + 1, len(self.weights))) * self.frame.outputs * columns > self.frame.memory
 
+    def fold_if_due(self) -> None:
+        self._undoable = False
+        if self._columns is not None or self.log.size > self.frame.memory or self.step_state[GREW]:
+            self.compact()
+
     def compact(self) -> None:
         """Fold the log into columns; from the start, so that it does not matter when this was first called."""
-        self.before_folding()
         self.background.join()
         self.enter_tally()
         frame = self.frame
@@ -144,12 +188,11 @@ class LinearRun(LearnerRun):
         self.ledger.entered = 0
 
     def compacted(self) -> LinearRun:
-        """This run with its update rows folded, to be stored; it shares arrays with this one."""
         self.enter_tally()  # now, or both would enter the same updates into the tally that they share
         twin = object.__new__(LinearRun)
         twin.__dict__.update(self.__dict__)
         twin.ledger = copy.copy(self.ledger)
-        twin.log, twin.before_folding = self.log.cut(), no_check
+        twin.log = self.log.cut()
         twin.compact()
         twin.log = empty_log()
         return twin
@@ -166,17 +209,23 @@ class LinearRun(LearnerRun):
             "columns": self._columns,
         }
 
-    def mark(self) -> dict[str, Any]:
-        """A state to go back to as long as nothing is folded: of the log, which only grows, its end."""
-        kept = copy.deepcopy({"weights": self.weights, "step": self.step_state, "ledger": self.ledger.state()})
-        return {**kept, "log": self.log._replace(cursor=self.log.cursor.copy()), "columns": self._columns}
-
     def restore(self, state: dict[str, Any]) -> None:
         self.weights, self.step_state, self.log = state["weights"], state["step"], state["log"]
         self.ledger.restore(state["ledger"])
         self._columns = state["columns"]
         self._take_room(self.weights)
 
-
-def no_check() -> None:
-    pass
+    def check_state(self, state: Any, rounds: int) -> int:
+        need_fields(state, self.state(), "the learner")
+        weights, outputs = state["weights"], self.frame.outputs
+        need_alike(weights, self.weights, "weights")
+        need(len(weights) >= 1 and weights.shape[1] == outputs and bool(np.isfinite(weights).all()), "weights")
+        width = len(weights) - 1
+        need(width <= self.frame.most, "weights")
+        need_same_shapes(state["step"], self.step_state, "the learner's state")
+        check_log(state["log"], rounds, outputs, width)
+        self.ledger.check_state(state["ledger"], rounds, state["log"])
+        if state["columns"] is not None:
+            need(state["log"].updates == 0, "the columns")
+            check_columns(state["columns"], rounds, outputs, width, self.frame.memory)
+        return width

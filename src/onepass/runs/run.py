@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from onepass.background import Background
-from onepass.learners import Learner, Setting
+from onepass.learners import Learner, Setting, has_own_rate, rate_table
 from onepass.rows import AnyRows, Dense, Floats, Ints
 from onepass.schedules import Schedule
+from onepass.state_checks import is_count, need, need_fields, need_same_shapes
 from onepass.trace import Survivor
 from onepass.trace.columns import Columns
 from onepass.trace.grid import BINS
@@ -64,6 +67,16 @@ class Ledger:
         """Go on from a state."""
         self.__dict__.update(state)
 
+    def check_state(self, state: Any, rounds: int, log: Log | None) -> None:
+        """Raise CheckpointError unless a run of so many rounds, with this log, can have this state."""
+        need_fields(state, self.__dict__, "the tally")
+        for name in ("updates", "since", "entered"):
+            need(is_count(state[name]), name)
+        need(state["since"] <= rounds, "rounds")
+        need(state["entered"] == (0 if log is None else log.updates), "the log")
+        need_same_shapes(state["tally"], self.tally, "the tally")
+        need(state["first"] is None or isinstance(state["first"], Survivor), "the first hypothesis")
+
 
 class LearnerRun(ABC):
     """A learner at work: it learns rows and keeps a record of its hypotheses."""
@@ -97,11 +110,6 @@ class LearnerRun(ABC):
     def width(self) -> int:
         """Features that there is a weight for."""
 
-    @property
-    @abstractmethod
-    def folded(self) -> bool:
-        """Whether learning changes what cannot be put back: update rows are no longer kept."""
-
     @abstractmethod
     def widen(self, width: int) -> None:
         """At least so many features."""
@@ -111,8 +119,35 @@ class LearnerRun(ABC):
         """Whether these rows could bring the record to a size that there is no room for."""
 
     @abstractmethod
-    def learn(self, rows: AnyRows, y: Ints, rounds: int, stated: int | None) -> None:
-        """Learn rows after so many rounds; UnsoundError if one is not fit for a kernel, or wider than stated."""
+    def learn(self, rows: AnyRows, y: Ints, rounds: int, columns: int | None) -> None:
+        """Learn rows after so many rounds; UnsoundError if one is not fit for a kernel, or has more columns."""
+
+    @abstractmethod
+    def expect(self, rows: AnyRows) -> None:
+        """These rows are about to be learned, piece by piece."""
+
+    @abstractmethod
+    def mark(self, rows: AnyRows, columns: int | None, several: bool) -> Any:
+        """What `rewind` needs should one of these rows prove bad while they are learned; None: check them before.
+
+        `several`: they will be learned in several pieces, of which a later one can prove bad.
+        """
+
+    @abstractmethod
+    def rewind(self, mark: Any) -> None:
+        """Go back to a mark."""
+
+    @abstractmethod
+    def fold_if_due(self) -> None:
+        """After a marked batch: fold what has outgrown its room meanwhile. LimitError: there is none."""
+
+    def compacted(self) -> LearnerRun:
+        """This run with its update rows folded, to be stored; it shares arrays with this one."""
+        return self
+
+    def notes(self, rounds: int) -> tuple[str, ...]:
+        """What a user should know of how the learner fares."""
+        return ()
 
     @abstractmethod
     def settle_norm(self) -> None:
@@ -137,6 +172,23 @@ class LearnerRun(ABC):
     @abstractmethod
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
+
+    @abstractmethod
+    def check_state(self, state: Any, rounds: int) -> int:
+        """The width of a stored state; CheckpointError if a run of so many rounds cannot have it."""
+
+    @contextmanager
+    def rates_of(self, rounds: int, rows: int) -> Iterator[None]:
+        """The rates of the rows being fed, where they are a user's own function."""
+        if not has_own_rate(self.rule):
+            yield
+            return
+        first = self.frame.elapsed + rounds + 1
+        self.rates = rate_table(self.rule, first, first + rows - 1)
+        try:
+            yield
+        finally:
+            self.rates = None
 
     def enter_tally(self) -> None:
         """Bring the tally up to the last update."""

@@ -6,9 +6,24 @@ from typing import Any
 
 from onepass.background import Background
 from onepass.learners import Learner
+from onepass.learners.shifted import unshifted
 from onepass.rows import AnyRows, Floats, Ints, count
 from onepass.runs.run import Frame, LearnerRun
-from onepass.runs.shifting import Lazy, advance, columns_of, empty_lazy, settle, size_after, weights_of, wider
+from onepass.runs.shifting import (
+    TOTAL,
+    UNUSED,
+    USED,
+    Lazy,
+    advance,
+    check_lazy,
+    columns_of,
+    empty_lazy,
+    settle,
+    size_after,
+    weights_of,
+    wider,
+)
+from onepass.state_checks import need_fields
 from onepass.trace.columns import Columns
 from onepass.trace.log import Log, empty_log
 
@@ -24,17 +39,13 @@ class ShiftedRun(LearnerRun):
     def width(self) -> int:
         return self.lazy.B.size - 1
 
-    @property
-    def folded(self) -> bool:
-        return True
-
     def widen(self, width: int) -> None:
         self.lazy = wider(self.lazy, width)
 
     def may_refuse(self, rows: AnyRows, width: int, rounds: int) -> bool:
         return size_after(rounds + count(rows), max(width, self.width)) > self.frame.memory
 
-    def learn(self, rows: AnyRows, y: Ints, rounds: int, stated: int | None) -> None:
+    def learn(self, rows: AnyRows, y: Ints, rounds: int, columns: int | None) -> None:
         self.log = self.log.with_room(len(y), 0)
         before = self.log.updates
         frame = self.frame
@@ -43,6 +54,18 @@ class ShiftedRun(LearnerRun):
         self.enter_tally()
         self.log.cursor[:] = 0
         self.ledger.entered = 0
+
+    def expect(self, rows: AnyRows) -> None:
+        pass
+
+    def mark(self, rows: AnyRows, columns: int | None, several: bool) -> None:
+        """None: every row changes sums that cannot be put back."""
+
+    def rewind(self, mark: Any) -> None:
+        raise NotImplementedError
+
+    def fold_if_due(self) -> None:
+        pass
 
     def settle_norm(self) -> None:
         settle(self.lazy)
@@ -63,3 +86,14 @@ class ShiftedRun(LearnerRun):
     def restore(self, state: dict[str, Any]) -> None:
         self.lazy, self.log = state["lazy"], empty_log()
         self.ledger.restore(state["ledger"])
+
+    def check_state(self, state: Any, rounds: int) -> int:
+        need_fields(state, self.state(), "the learner")
+        self.ledger.check_state(state["ledger"], rounds, None)
+        check_lazy(state["lazy"], rounds, self.frame.most)
+        return int(state["lazy"].B.size) - 1
+
+    def notes(self, rounds: int) -> tuple[str, ...]:
+        state = self.lazy.state
+        note = unshifted(self.rule, state[TOTAL], rounds, int(state[UNUSED]), int(state[USED]))
+        return () if note is None else (note,)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,9 @@ from onepass.errors import LimitError
 from onepass.learners.shifted import WINDOW, Shifted, mirrored, shifts
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, add, scan, squared_norm
 from onepass.schedules import rate
+from onepass.state_checks import need, need_all_alike
 from onepass.trace.columns import Columns, Fold
-from onepass.trace.grid import floor_index, point, upper_share
+from onepass.trace.grid import BINS, floor_index, point, upper_share
 from onepass.trace.log import Log
 
 # Places in Lazy.state: what is described above; the round in which the last run ended, mistakes in this window, updates
@@ -64,6 +65,19 @@ def empty_lazy(width: int) -> Lazy:
     state = np.zeros(UNUSED + 1)
     state[SCALE] = 1.0
     return Lazy(B, P, np.zeros((width + 1, kappa.size)), A, G, mass, kappa, state)
+
+
+def check_lazy(lazy: Any, rounds: int, most: int) -> None:
+    """Raise CheckpointError unless a run of so many rounds and at most so many features can have this state."""
+    what, fresh = "the shifted learner", empty_lazy(0)
+    need_all_alike(lazy, fresh, what)
+    n = lazy.kappa.size
+    need(n <= BINS and lazy.state.size == fresh.state.size, what)
+    need(all(part.size == n for part in (lazy.A, lazy.G, lazy.mass)), what)
+    need(lazy.P.size == lazy.B.size and lazy.M.shape == (lazy.B.size, n), what)
+    need(1 <= lazy.B.size <= 1 + most, what)
+    need(lazy.kappa.tolist() == [float(point(i)) for i in range(n)], what)
+    need(0 <= lazy.state[SINCE] <= rounds, what)
 
 
 def wider(lazy: Lazy, width: int) -> Lazy:

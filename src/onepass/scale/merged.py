@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onepass.certificates import Certificate, certify
+from onepass.certified import Certified, Question
 from onepass.errors import ConversionError
 from onepass.labels import Label
 from onepass.models import LinearModel
@@ -28,7 +29,7 @@ class Outcome(NamedTuple):
     lost: int  # workers lost
 
 
-class Merged:
+class Merged(Certified):
     """One model and one certificate for all chunks: `model`, `certificate` and `trace` as a pass has them."""
 
     stopped = False
@@ -41,7 +42,7 @@ class Merged:
         self.rows, self.rounds, self.skipped = summary.rows, summary.rounds, summary.skipped
         self.columns = summary.columns
         self._evidence, self._weights = evidence, weights
-        self._asked = {"delta": chosen.delta, "bound": chosen.bound, "loss": chosen.loss}
+        self.delta, self.bound, self.loss = chosen.delta, chosen.bound, chosen.loss
         self._options = {
             name: getattr(chosen, name) for name in ("radius", "horizon", "fit_intercept", "cutoffs", "seed")
         }
@@ -58,52 +59,28 @@ class Merged:
         """Mistakes made on the way, in all chunks."""
         return self._evidence.mistakes
 
-    def certificate(
-        self,
-        conversion: str | None = None,
-        *,
-        delta: float | None = None,
-        bound: str | None = None,
-        loss: str | None = None,
-    ) -> Certificate:
-        """The certificate of the one model that there is, as declared unless told otherwise, over all chunks' rounds.
+    def _must_be_sound(self) -> None:
+        pass  # its weights were looked at when they were added
+
+    def _answer(self, question: Question) -> Certificate:
+        """The certificate of the one model that there is, over all chunks' rounds.
 
         Another δ, bound or loss changes what is claimed, not the model: the cutoff stays the one that was chosen.
         """
-        given = {"delta": delta, "bound": bound, "loss": loss}
-        asked = self._asked | {name: value for name, value in given.items() if value is not None}
-        self._must_be_own(conversion)
-        return certify(self._evidence, self.conversion, **asked)  # type: ignore[arg-type]
+        self._must_be_own(question.conversion)
+        return certify(self._evidence, self.conversion, delta=question.delta, bound=question.bound, loss=question.loss)
 
-    def model(
-        self,
-        choice: str | Certificate | None = None,
-        *,
-        delta: float | None = None,
-        bound: str | None = None,
-        loss: str | None = None,
-        how: str = "combine",
-    ) -> LinearModel:
-        """The model of the conversion that was asked for before the first row; the arguments are `Pass.model`'s."""
+    def _deploy(self, certificate: Certificate, how: str) -> LinearModel:
+        """The model of the conversion that was asked for before the first row."""
         if how != "combine":
             raise ConversionError("vote: the hypotheses were left on the workers; use how='combine'")
-        if not self.rounds:
-            raise ConversionError("no row has been learned yet")
-        if isinstance(choice, Certificate):
-            given, choice = choice, choice.conversion
-            delta, bound, loss = given.delta, given.bound, given.loss
-        else:
-            given = None
-        certificate = self.certificate(choice, delta=delta, bound=bound, loss=loss)
-        if given is not None and (given.rounds, given.choice) != (certificate.rounds, certificate.choice):
-            raise ConversionError("this certificate is not from this run: ask the run itself for one")
         bias = self._evidence.terms.bias
         return LinearModel(self._weights, self.classes, bias, self._radius, self._about(certificate))
 
-    def _must_be_own(self, conversion: str | None) -> None:
+    def _must_be_own(self, conversion: str) -> None:
         from onepass.scale.tasks import refuse
 
-        if conversion not in (None, self.conversion):
+        if conversion != self.conversion:
             refuse(conversion, "grid", {})
             raise ConversionError(
                 f"{conversion}: the workers sent the vectors of {self.conversion}; run again with "

@@ -12,14 +12,14 @@ import numpy as np
 
 from onepass.conversions import CONVERSIONS
 from onepass.errors import Argument, ConversionError, DataError, LimitError, OnepassError, Phrase, ScaleError
-from onepass.feeding import AUTO_ROWS
-from onepass.intake import accept
 from onepass.passes import Pass
 from onepass.rows import Dense, Floats, Ints
 from onepass.scale.chunks import Chunk, ReadReport
 from onepass.scale.summaries import Summary, summarise
 from onepass.scale.versions import must_match
+from onepass.scaling import AUTO_ROWS
 from onepass.trace import Trace
+from onepass.validate import accept
 
 TOPIC = "onepass"
 

@@ -16,13 +16,14 @@ Columns are a commutative monoid: they add.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onepass._jit import jit
 from onepass.errors import LimitError
 from onepass.rows import Floats, Ints
+from onepass.state_checks import need, need_all_alike
 from onepass.trace.evidence import Survivor
 from onepass.trace.grid import coarse, floor_index, points, upper_share
 from onepass.trace.log import SHIFTS, Log
@@ -253,3 +254,22 @@ def empty_columns(width: int, classes: int, memory: int, origin: Floats | None =
     arrays = (np.zeros((weights, kept.size + SPARE)), zeros, zeros.copy(), v, kappa, lower, state)
     record = np.array([0, 0, 0, 0 if origin is None else len(origin) - 1])
     return Columns(Fold(*arrays, np.zeros(weights), record), classes, 3, memory // 8)
+
+
+def check_columns(columns: Any, rounds: int, outputs: int, width: int, memory: int) -> None:
+    """Raise CheckpointError unless a run of so many rounds, outputs, features and bytes can have these columns."""
+    what = "the columns"
+    need(isinstance(columns, Columns), what)
+    need(columns.classes == outputs and columns.bits in (1, 2, 3), what)
+    need(type(columns.limit) is int and columns.limit == memory // 8, what)
+    fold = columns.fold
+    need_all_alike(fold, empty_columns(0, 1, 0).fold, what)
+    n, weights = fold.A.size, fold.v.size
+    need(2 <= n <= fold.M.shape[1] and fold.mass.size == fold.kappa.size == n, what)
+    need(len(fold.M) == fold.longest.size == weights and weights % outputs == 0, what)
+    need(outputs <= weights <= (1 + width) * outputs, what)
+    need(fold.kappa[0] == 0 and bool((np.diff(fold.kappa) > 0).all()), what)
+    need(fold.lower.size > 0 and fold.lower.min() >= 0 and fold.lower.max() < n, what)
+    need(fold.state.size == fold.record.size == 4 and bool(np.isfinite(fold.state).all()), what)
+    need(0 <= fold.state[SINCE] <= rounds, what)
+    need(0 <= fold.record[FEATURES] <= weights // outputs - 1, what)

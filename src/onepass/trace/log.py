@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from onepass._jit import jit, prefetch
 from onepass.rows import AHEAD, Floats, Ints
+from onepass.state_checks import need, need_all_alike
 
 TINY, HUGE = 2.0**-300, 2.0**300  # where the scale is shifted
 DOWN, UP, FAR_DOWN = 1, 2, 3
@@ -80,6 +81,26 @@ def empty_log() -> Log:
     f, i, h = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
     shift = np.empty(0, dtype=np.uint8)
     return Log(i, i, h, h, f, f, f, shift, np.zeros(1, dtype=np.int64), h, f, np.zeros(2, dtype=np.int64))
+
+
+def check_log(log: Any, rounds: int, outputs: int, width: int) -> None:
+    """Raise CheckpointError unless this is the part in use of a log of so many rounds, outputs and features."""
+    what = "the log"
+    need_all_alike(log, empty_log(), what)
+    need(log.cursor.size == 2, what)
+    k, end = (int(number) for number in log.cursor)
+    need(all(getattr(log, name).size == k for name in _PER_UPDATE) and log.indptr.size == k + 1, what)
+    need(log.indices.size == log.values.size == end and log.indptr[0] == 0 and log.indptr[-1] == end, what)
+    need(bool((np.diff(log.indptr) >= 0).all()), what)
+    need(not end or (log.indices.min() >= 0 and log.indices.max() < width), what)
+    need(not k or log.shift.max() < SHIFTS.size, what)
+    ends = np.concatenate([[0], log.round, [rounds + 1]])
+    need(bool((np.diff(ends) > 0).all()), what)
+    if k and outputs == 1:
+        need(bool((np.abs(log.label) == 1).all()), what)
+    elif k:
+        both = np.concatenate([log.label, log.rival])
+        need(both.min() >= 0 and both.max() < outputs, what)
 
 
 def _grown(array: npt.NDArray[Any], used: int, room: int) -> npt.NDArray[Any]:
