@@ -63,7 +63,7 @@ class Intake:
         width, canonical = validate_rows(batch.rows, self.most, batch.columns)
         return batch._replace(width=width, canonical=canonical)
 
-    def one_row(self, X: Any, y: Any) -> Batch | None:
+    def one_row(self, X: Any, y: Any) -> tuple[Dense, Ints] | None:
         """One dense float64 row of the declared width with one declared label, checked; None: it is no such case."""
         if not (type(X) is np.ndarray and X.dtype == np.float64 and X.shape == (1, self.features)):
             return None
@@ -73,7 +73,7 @@ class Intake:
         code = self._codes.get(label) if isinstance(label, (str, int, float)) else None
         if code is None or not (X.flags.c_contiguous and X.flags.writeable) or not np.abs(X).max() <= LARGEST:
             return None
-        return Batch(Dense(X), code, self.labels, [(0, 1)], self.features, self.features or 0)
+        return Dense(X), code
 
     def adopt(self, batch: Batch) -> None:
         """From now on its labels are known."""

@@ -61,15 +61,14 @@ class LinearModel:
 
     def decision(self, X: Any) -> Floats:
         """Scores: one per row for two classes (positive: the second class), else one per row and class."""
+        one = self._one_row(X)
+        if one is not None:
+            return one
         head = head_of(self.weights, self.bias)
-        if self._is_plain_row(X):
-            scores = np.empty((1, self.weights.shape[1]))
-            score(head, Dense(X), scores)
-        else:
-            rows, canonical = _within(X, self.features)
-            scores = np.empty((count(rows), self.weights.shape[1]))
-            for first, piece in _pieces(rows, canonical, self.radius):
-                score(head, piece, scores[first : first + count(piece)])
+        rows, canonical = _within(X, self.features)
+        scores = np.empty((count(rows), self.weights.shape[1]))
+        for first, piece in _pieces(rows, canonical, self.radius):
+            score(head, piece, scores[first : first + count(piece)])
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def decisions(self, X: Any) -> Iterator[tuple[slice, Floats]]:
@@ -85,20 +84,27 @@ class LinearModel:
 
     def chosen(self, X: Any) -> Ints:
         """The place of every row's class among `classes`; in memory, one number a row and a bounded block of scores."""
-        if self._is_plain_row(X):
-            return places(self.decision(X), len(self.classes))
+        one = self._one_row(X)
+        if one is not None:
+            return places(one, len(self.classes))
         rows, canonical = _within(X, self.features)
         found = np.empty(count(rows), dtype=np.int64)
         for where, scores in self._decisions(rows, canonical):
             found[where] = places(scores, len(self.classes))
         return found
 
-    def _is_plain_row(self, X: Any) -> bool:
-        """Whether X is one dense row that a kernel takes as it is: then nothing else need be looked at."""
-        if not (type(X) is np.ndarray and X.dtype == np.float64 and X.shape == (1, self.features)):
-            return False
-        plain = X.flags.c_contiguous and X.flags.writeable and self.radius is None
-        return bool(plain and self.features and np.abs(X).max() <= LARGEST)
+    def _one_row(self, X: Any) -> Floats | None:
+        """The scores of one dense row that a kernel takes as it is: then nothing else need be looked at."""
+        width, outputs = self.features, self.weights.shape[1]
+        if not (type(X) is np.ndarray and X.dtype == np.float64 and X.shape == (1, width)):
+            return None
+        if not (width and self.radius is None and X.flags.c_contiguous and X.flags.writeable):
+            return None
+        if not np.abs(X).max() <= LARGEST:
+            return None
+        scores = np.empty((1, outputs))
+        score(head_of(self.weights, self.bias), Dense(X), scores)
+        return scores[:, 0] if outputs == 1 else scores
 
     def predict(self, X: Any) -> Array:
         """The label of every row."""

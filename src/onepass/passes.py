@@ -220,10 +220,11 @@ class Pass(Options, Certified):
 
         One dense float64 row of the declared width with one declared label: everything else goes by `feed`.
         """
-        batch = None if self.stopped or has_own_rate(self.learner_run.rule) else self.intake.one_row(X, y)
-        if batch is None:
+        run = self.learner_run
+        row = None if self.stopped or self.scaling.auto or has_own_rate(run.rule) else self.intake.one_row(X, y)
+        if row is None or run.may_refuse(row[0], run.width, self.rounds):
             return False
-        self._learn_checked(batch)
+        self._learn_piece(*row, None)
         return True
 
     def _learn_checked(self, batch: Batch) -> None:

@@ -93,16 +93,17 @@ class LinearRun(LearnerRun):
         if not self.log.has_room(len(y), values):
             self.background.join()
             self.log = self.log.with_room(len(y), values)
-        before = self.log.updates
-        width = learn(self.head, rows, y, self.current_rule, self.step_state, self.log, elapsed + rounds)
+        log = self.log
+        before = log.updates
+        width = learn(self.head, rows, y, self.current_rule, self.step_state, log, elapsed + rounds)
         if width < 0 or (columns is not None and width > columns):
             raise UnsoundError
         self.widen(width)
-        if self.log.updates > before:
+        if (updates := log.updates) > before:
             if elapsed:
-                self.log.round[before : self.log.updates] -= elapsed
+                log.round[before:updates] -= elapsed
             self._keep(rows, before)
-        self.ledger.count(self.log, before)
+            self.ledger.count(log, before)
         if not self._undoable:
             self.fold_if_due()
 
