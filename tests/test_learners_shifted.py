@@ -9,8 +9,8 @@ import pytest
 import oracles_rates
 from onepass import ConversionError, LimitError, Pass, certify
 from onepass.conversions import CONVERSIONS
-from onepass.runs import RENEW
 from onepass.learners import NormalizedPerceptron, ShiftedPerceptron
+from onepass.runs import RENEW
 from onepass.runs.shifting import TOTAL, UNUSED, USED
 from onepass.schedules import Constant, noisy_optimum
 from strategies import csr, cuts

@@ -142,11 +142,6 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "Only binary classification is supported. The type of the target is multiclass; "
                 f"learner={self.learner!r} learns two classes"
             )
-        penalised = self.penalised
-        if penalised is None and self.conversion == "penalised":
-            penalised = "average"
-        if self.conversion == "validation" and not self.validation_fraction:
-            raise ValueError("validation_fraction: above 0 expected for conversion='validation'")
         self._pass = Pass(
             self.learner,
             classes=classes,
@@ -161,7 +156,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n_features=self.n_features_in_,
             max_features=max(1 << 24, self.n_features_in_),
             max_trace_memory=self.max_trace_memory,
-            penalised=penalised,
+            penalised=self.penalised,
             validation_fraction=self.validation_fraction,
             stop_at=self.stop_at,
         )

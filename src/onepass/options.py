@@ -89,10 +89,14 @@ class Options:
                 f"{type(self.learner).__name__} keeps no update rows (x − T changes with every row): choose the "
                 "conversion last, average or cutoff on the grid, or penalised"
             )
+        if self.conversion == "penalised" and self.penalised is None:
+            self.penalised = "average"
         if self.penalised not in (None, "average", "hypothesis"):
             raise ValueError(f"penalised: 'average', 'hypothesis' or None expected, got {self.penalised!r}")
         if not 0.0 <= self.validation_fraction < 1.0:
             raise ValueError(f"validation_fraction: at least 0 and below 1 expected, got {self.validation_fraction!r}")
+        if self.conversion == "validation" and not self.validation_fraction:
+            raise ValueError("validation_fraction: above 0 expected for conversion='validation'")
         if self.stop_at is not None and not self.stop_at > 0.0:
             raise ValueError(f"stop_at: a positive number expected, got {self.stop_at!r}")
 
