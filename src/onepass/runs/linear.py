@@ -1,4 +1,4 @@
-"""A linear learner at work: weights in a head, update rows kept in a log until they are folded into columns."""
+"""A linear learner at work: weights in a head, update rows in the log."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import numpy as np
 from onepass.background import Background
 from onepass.learners import Learner, Setting
 from onepass.loop import GREW, RADIUS2, SCALE, Head, first_state, head_of, keep, learn, renew_norm
-from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, count
-from onepass.runs.run import Frame, LearnerRun, UnsoundError, values_in
+from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
+from onepass.runs.logged import LoggedRun
+from onepass.runs.run import Frame, UnsoundError, values_in
 from onepass.state_checks import need, need_alike, need_fields, need_same_shapes
-from onepass.trace.columns import Columns, check_columns, empty_columns
-from onepass.trace.grid import coarse, floor_index
-from onepass.trace.log import PER_UPDATE, PER_VALUE, Log, check_log, empty_log
+from onepass.trace.log import empty_log
 
 ROOM = 1 << 16  # weights of features that may be met: room that is not used costs nothing
 
@@ -29,16 +28,13 @@ class Mark(NamedTuple):
     ledger: dict[str, Any] | None
 
 
-class LinearRun(LearnerRun):
+class LinearRun(LoggedRun):
     """Every learner whose hypotheses are sums of update rows."""
 
     def __init__(self, learner: Learner, frame: Frame, background: Background, origin: Floats | None) -> None:
-        super().__init__(learner, frame, background)
-        self.origin = origin
+        super().__init__(learner, frame, background, origin, empty_log())
         self.weights = np.zeros((1 + (frame.features or 0), frame.outputs)) if origin is None else origin.copy()
         self.step_state = first_state()
-        self._undoable = False  # whether a mark is held: nothing is folded meanwhile
-        self._columns: Columns | None = None
         self._take_room(self.weights)
         self.widen(frame.features or 0)
         if origin is not None:
@@ -114,10 +110,6 @@ class LinearRun(LearnerRun):
         if self.background.active:  # of few rows it pays only when somebody asks
             self.background.submit(self.ledger.enter, log, self.loss_bound)
 
-    def expect(self, rows: AnyRows) -> None:
-        """Room in the log for a whole batch at once: growing copies, and room that is not used costs nothing."""
-        self.log = self.log.with_room(count(rows), min(values_in(rows), self.frame.memory // PER_VALUE))
-
     # --- rows that nobody has looked at -------------------------------------------------------------------------------
 
     def mark(self, rows: AnyRows, columns: int | None, several: bool) -> Mark | None:
@@ -147,73 +139,18 @@ class LinearRun(LearnerRun):
         if mark.ledger is not None:
             self.ledger.restore(mark.ledger)
 
-    # --- the record ---------------------------------------------------------------------------------------------------
-
     @property
-    def _folds(self) -> bool:
-        """Whether learning changes what cannot be put back: update rows are no longer kept."""
-        return self._columns is not None or self.learner.grows
-
-    def kept_log(self) -> Log | None:
-        return self.log.cut() if self._columns is None else None
-
-    def columns(self) -> Columns | None:
-        return self._columns
-
-    def _may_fold(self, rows: AnyRows) -> bool:
-        """Whether update rows may be folded into columns while these rows are learned."""
-        size = self.log.size + count(rows) * PER_UPDATE + values_in(rows) * PER_VALUE
-        return self._folds or size > self.frame.memory
-
-    def may_refuse(self, rows: AnyRows, width: int, rounds: int) -> bool:
-        if not self._may_fold(rows):
-            return False
-        columns = coarse(1, floor_index(rounds + count(rows)) + 1).size
-        return 8 * (max(width + 1, len(self.weights))) * self.frame.outputs * columns > self.frame.memory
-
-    def fold_if_due(self) -> None:
-        self._undoable = False
-        if self._columns is not None or self.log.size > self.frame.memory or self.step_state[GREW]:
-            self.compact()
-
-    def compact(self) -> None:
-        """Fold the log into columns; from the start, so that it does not matter when this was first called."""
-        self.background.join()
-        self.enter_tally()
-        frame = self.frame
-        columns = self._columns or empty_columns(self.width, frame.outputs, frame.memory, self.origin)
-        self._columns = columns.add(self.log, frame.bias, self.width)
-        if self.lent:  # a trace that somebody keeps sees these arrays
-            self.log, self.lent = empty_log(), False
-        self.log.cursor[:] = 0
-        self.ledger.entered = 0
-
-    def compacted(self) -> LinearRun:
-        self.enter_tally()  # now, or both would enter the same updates into the tally that they share
-        twin = object.__new__(LinearRun)
-        twin.__dict__.update(self.__dict__)
-        twin.ledger = copy.copy(self.ledger)
-        twin.log = self.log.cut()
-        twin.compact()
-        twin.log = empty_log()
-        return twin
+    def _must_fold(self) -> bool:
+        return bool(self.step_state[GREW])
 
     # --- state --------------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        self.enter_tally()
-        return {
-            "weights": self.weights,
-            "step": self.step_state,
-            "ledger": self.ledger.state(),
-            "log": self.log.cut(),
-            "columns": self._columns,
-        }
+        return {**super().state(), "weights": self.weights, "step": self.step_state}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.weights, self.step_state, self.log = state["weights"], state["step"], state["log"]
-        self.ledger.restore(state["ledger"])
-        self._columns = state["columns"]
+        super().restore(state)
+        self.weights, self.step_state = state["weights"], state["step"]
         self._take_room(self.weights)
 
     def check_state(self, state: Any, rounds: int) -> int:
@@ -224,9 +161,5 @@ class LinearRun(LearnerRun):
         width = len(weights) - 1
         need(width <= self.frame.most, "weights")
         need_same_shapes(state["step"], self.step_state, "the learner's state")
-        check_log(state["log"], rounds, outputs, width)
-        self.ledger.check_state(state["ledger"], rounds, state["log"])
-        if state["columns"] is not None:
-            need(state["log"].updates == 0, "the columns")
-            check_columns(state["columns"], rounds, outputs, width, self.frame.memory)
+        self.check_record(state, rounds, width)
         return width

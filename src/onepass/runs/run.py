@@ -81,10 +81,10 @@ class Ledger:
 class LearnerRun(ABC):
     """A learner at work: it learns rows and keeps a record of its hypotheses."""
 
-    def __init__(self, learner: Learner, frame: Frame, background: Background) -> None:
+    def __init__(self, learner: Learner, frame: Frame, background: Background, log: Log) -> None:
         self.learner, self.frame, self.background = learner, frame, background
         self.ledger = Ledger()
-        self.log: Log = empty_log()
+        self.log = log
         self.rule: Any = None
         self.loss_bound: float | None = None
         self.lent = False  # whether a trace that was given away sees the log's arrays
@@ -99,6 +99,11 @@ class LearnerRun(ABC):
         self.rule = self.learner.rule(setting)
         reach = setting.reach
         self.loss_bound = 1.0 + reach if self.learner.bounded and reach is not None else None
+
+    @property
+    def empty(self) -> Log:
+        """A log of this run's kind with no update and no room."""
+        return type(self.log)._make(empty_log())
 
     @property
     def current_rule(self) -> Any:

@@ -32,7 +32,7 @@ class ShiftedRun(LearnerRun):
     """ShiftedPerceptron: see `shifting` for the loop."""
 
     def __init__(self, learner: Learner, frame: Frame, background: Background) -> None:
-        super().__init__(learner, frame, background)
+        super().__init__(learner, frame, background, empty_log())
         self.lazy: Lazy = empty_lazy(frame.features or 0)
 
     @property

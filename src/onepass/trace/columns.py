@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onepass._jit import jit
+from onepass._jit import by_type, jit
 from onepass.errors import LimitError
 from onepass.rows import Floats, Ints
 from onepass.state_checks import need, need_all_alike
 from onepass.trace.evidence import Survivor
 from onepass.trace.grid import coarse, floor_index, points, upper_share
-from onepass.trace.log import SHIFTS, Log
+from onepass.trace.log import SHIFTS, Deltas, Log
 
 SETTLE = 2.0**-10
 SCALE, SETTLED, SINCE, MARGIN = 0, 1, 2, 3  # places in Fold.state
@@ -65,15 +65,48 @@ def _place(fold: Fold, f: int, d: float) -> None:
         fold.M[f, c] -= fold.A[c] * d
 
 
+def _apply_row(log, i, fold, classes, bias):  # type: ignore[no-untyped-def]
+    a = log.a[i]
+    if classes == 1:
+        a *= log.label[i]
+        _place(fold, 0, a * bias)
+        for j in range(log.indptr[i], log.indptr[i + 1]):
+            _place(fold, np.int64(log.indices[j]) + 1, a * log.values[j])
+    else:
+        to, out_of = np.int64(log.label[i]), np.int64(log.rival[i])
+        _place(fold, to, a * bias)
+        _place(fold, out_of, -a * bias)
+        for j in range(log.indptr[i], log.indptr[i + 1]):
+            place = (np.int64(log.indices[j]) + 1) * classes
+            _place(fold, place + to, a * log.values[j])
+            _place(fold, place + out_of, -a * log.values[j])
+
+
+def _apply_delta(log, i, fold, classes, bias):  # type: ignore[no-untyped-def]
+    for j in range(log.indptr[i], log.indptr[i + 1]):
+        _place(fold, np.int64(log.indices[j]), log.values[j])
+
+
+def _features_of_row(log, j, classes):  # type: ignore[no-untyped-def]
+    return np.int64(log.indices[j]) + 1
+
+
+def _features_of_delta(log, j, classes):  # type: ignore[no-untyped-def]
+    return np.int64(log.indices[j]) // classes
+
+
+apply = by_type({Log: _apply_row, Deltas: _apply_delta})  # the columns after update i, of which A knows already
+feature_count = by_type({Log: _features_of_row, Deltas: _features_of_delta})  # features up to that of value j
+
+
 @jit
 def _fold(fold: Fold, log: Log, classes: int, bias: float, limit: int, first: int, last: int) -> int:
     """Fold updates first..last; the number of the first that needs more columns or features than there are."""
-    binary = classes == 1
     for i in range(first, last):
         survival = log.round[i] - np.int64(fold.state[SINCE])
         features = fold.record[FEATURES]
         for j in range(log.indptr[i], log.indptr[i + 1]):
-            features = max(features, np.int64(log.indices[j]) + 1)
+            features = max(features, feature_count(log, j, classes))
         low = floor_index(survival)
         if low + 1 >= fold.lower.size or fold.lower[low] + 1 >= fold.A.size:
             return i
@@ -93,20 +126,7 @@ def _fold(fold: Fold, log: Log, classes: int, bias: float, limit: int, first: in
                 fold.longest[f] = scale * fold.v[f]
         if log.scale[i] * SHIFTS[log.shift[i]] < SETTLE * scale:
             _settle(fold)  # now: beside the row that this update adds, v would be lost to rounding
-        a = log.a[i]
-        if binary:
-            a *= log.label[i]
-            _place(fold, 0, a * bias)
-            for j in range(log.indptr[i], log.indptr[i + 1]):
-                _place(fold, np.int64(log.indices[j]) + 1, a * log.values[j])
-        else:
-            to, out_of = np.int64(log.label[i]), np.int64(log.rival[i])
-            _place(fold, to, a * bias)
-            _place(fold, out_of, -a * bias)
-            for j in range(log.indptr[i], log.indptr[i + 1]):
-                place = (np.int64(log.indices[j]) + 1) * classes
-                _place(fold, place + to, a * log.values[j])
-                _place(fold, place + out_of, -a * log.values[j])
+        apply(log, i, fold, classes, bias)
         fold.record[UPDATES] += 1
         fold.record[FEATURES] = features
         fold.state[SINCE] = log.round[i]
@@ -142,8 +162,9 @@ class Columns:
             done = _fold(columns.fold, log, columns.classes, bias, columns.limit, first, stop)
             if done < stop:
                 since = int(columns.fold.state[SINCE])
-                row = log.indices[log.indptr[done] : log.indptr[done + 1]]
-                features = max(int(columns.fold.record[FEATURES]), int(row.max(initial=-1)) + 1)
+                row = range(int(log.indptr[done]), int(log.indptr[done + 1]))
+                features = max((int(feature_count(log, j, columns.classes)) for j in row), default=0)
+                features = max(int(columns.fold.record[FEATURES]), features)
                 columns = columns._roomier(int(log.round[done]) - since, features)
             first = done
         return columns

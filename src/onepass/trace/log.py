@@ -51,7 +51,7 @@ class Log(NamedTuple):
         """The part in use, as views: later appends go behind it and do not change it."""
         k, end = int(self.cursor[0]), int(self.cursor[1])
         parts = [getattr(self, name)[:k] for name in _PER_UPDATE]
-        return Log._make([*parts, self.indptr[: k + 1], self.indices[:end], self.values[:end], np.array([k, end])])
+        return type(self)._make([*parts, self.indptr[: k + 1], self.indices[:end], self.values[:end], np.array([k, end])])
 
     def has_room(self, updates: int, values: int) -> bool:
         """Whether so many more updates and values fit."""
@@ -71,6 +71,16 @@ class Log(NamedTuple):
         return self
 
 
+class Deltas(Log):
+    """A log of learners whose updates are no multiples of their rows: each is a sparse change d of the hypothesis.
+
+    `indices` are places in the weights laid flat, (feature + 1)·outputs + output, intercepts first; a place may stand
+    twice. There w = v: scale and a are 1, and so is the label.
+    """
+
+    __slots__ = ()
+
+
 _PER_UPDATE = ("row", "round", "label", "rival", "a", "scale", "margin", "shift")
 PER_UPDATE = 49  # bytes: five numbers of 8, two of 4, one of 1 (`row` is scratch)
 PER_VALUE = 12  # an int32 index and a float64 value
@@ -83,20 +93,29 @@ def empty_log() -> Log:
     return Log(i, i, h, h, f, f, f, shift, np.zeros(1, dtype=np.int64), h, f, np.zeros(2, dtype=np.int64))
 
 
-def check_log(log: Any, rounds: int, outputs: int, width: int) -> None:
+def no_deltas() -> Deltas:
+    """Deltas with no update and no room."""
+    return Deltas._make(empty_log())
+
+
+def check_log(log: Any, pattern: Log, rounds: int, outputs: int, width: int) -> None:
     """Raise CheckpointError unless this is the part in use of a log of so many rounds, outputs and features."""
     what = "the log"
-    need_all_alike(log, empty_log(), what)
+    need_all_alike(log, pattern, what)
     need(log.cursor.size == 2, what)
     k, end = (int(number) for number in log.cursor)
     need(all(getattr(log, name).size == k for name in _PER_UPDATE) and log.indptr.size == k + 1, what)
     need(log.indices.size == log.values.size == end and log.indptr[0] == 0 and log.indptr[-1] == end, what)
     need(bool((np.diff(log.indptr) >= 0).all()), what)
-    need(not end or (log.indices.min() >= 0 and log.indices.max() < width), what)
+    places = (width + 1) * outputs if isinstance(pattern, Deltas) else width
+    need(not end or (log.indices.min() >= 0 and log.indices.max() < places), what)
     need(not k or log.shift.max() < SHIFTS.size, what)
     ends = np.concatenate([[0], log.round, [rounds + 1]])
     need(bool((np.diff(ends) > 0).all()), what)
-    if k and outputs == 1:
+    if k and isinstance(pattern, Deltas):
+        need(bool((log.label == 1).all() and (log.a == 1.0).all() and (log.scale == 1.0).all()), what)
+        need(not log.shift.any(), what)
+    elif k and outputs == 1:
         need(bool((np.abs(log.label) == 1).all()), what)
     elif k:
         both = np.concatenate([log.label, log.rival])
@@ -139,7 +158,9 @@ def coefficients(log: Log, q: Ints, out: Floats) -> float:
 
 def gather(log: Log, coefficient: Floats, bias: float, weights: Floats, first: int, last: int) -> None:
     """weights += Σ coefficient_i·direction_i over updates first..last; weights is (1 + features, columns)."""
-    if weights.shape[1] == 1:
+    if isinstance(log, Deltas):
+        _gather_deltas(log, coefficient, weights.reshape(-1), first, last)
+    elif weights.shape[1] == 1:
         _gather_one(log, coefficient, bias, weights.reshape(-1), first, last)
     else:
         _gather_several(log, coefficient, bias, weights, first, last)
@@ -167,3 +188,14 @@ def _gather_several(log: Log, coefficient: Floats, bias: float, weights: Floats,
             f = np.uint32(log.indices[j]) + 1
             weights[f, to] += c * log.values[j]
             weights[f, out_of] -= c * log.values[j]
+
+
+@jit
+def _gather_deltas(log: Deltas, coefficient: Floats, weights: Floats, first: int, last: int) -> None:
+    for i in range(np.uint64(first), np.uint64(last)):
+        c = coefficient[i]
+        start, end = np.uint64(log.indptr[i]), np.uint64(log.indptr[i + np.uint64(1)])
+        ahead = AHEAD if end + AHEAD <= np.uint64(log.indices.size) else np.uint64(0)
+        for j in range(start, end):
+            prefetch(weights, np.uint32(log.indices[j + ahead]))
+            weights[np.uint32(log.indices[j])] += c * log.values[j]

@@ -1,0 +1,101 @@
+"""A learner at work whose updates are kept in a log until they are folded into columns: the record of it."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from typing import Any, Self
+
+from onepass.background import Background
+from onepass.learners import Learner
+from onepass.rows import AnyRows, Floats, count
+from onepass.runs.run import Frame, LearnerRun, values_in
+from onepass.state_checks import need
+from onepass.trace.columns import Columns, check_columns, empty_columns
+from onepass.trace.grid import coarse, floor_index
+from onepass.trace.log import PER_UPDATE, PER_VALUE, Log, check_log
+
+
+class LoggedRun(LearnerRun):
+    """Every learner whose hypotheses are sums of what a log can hold."""
+
+    def __init__(self, learner: Learner, frame: Frame, background: Background, origin: Floats | None, log: Log) -> None:
+        super().__init__(learner, frame, background, log)
+        self.origin = origin
+        self._columns: Columns | None = None
+        self._undoable = False  # whether a mark is held: nothing is folded meanwhile
+
+    def expect(self, rows: AnyRows) -> None:
+        """Room in the log for a whole batch at once: growing copies, and room that is not used costs nothing."""
+        self.log = self.log.with_room(count(rows), min(values_in(rows), self.frame.memory // PER_VALUE))
+
+    def kept_log(self) -> Log | None:
+        return self.log.cut() if self._columns is None else None
+
+    def columns(self) -> Columns | None:
+        return self._columns
+
+    @property
+    @abstractmethod
+    def _must_fold(self) -> bool:
+        """Whether the log cannot give back the hypotheses any more."""
+
+    @property
+    def _folds(self) -> bool:
+        """Whether learning changes what cannot be put back: updates are no longer kept."""
+        return self._columns is not None or self.learner.grows
+
+    def _may_fold(self, rows: AnyRows) -> bool:
+        """Whether updates may be folded into columns while these rows are learned."""
+        size = self.log.size + count(rows) * PER_UPDATE + values_in(rows) * PER_VALUE
+        return self._folds or size > self.frame.memory
+
+    def may_refuse(self, rows: AnyRows, width: int, rounds: int) -> bool:
+        if not self._may_fold(rows):
+            return False
+        columns = coarse(1, floor_index(rounds + count(rows)) + 1).size
+        return 8 * (max(width, self.width) + 1) * self.frame.outputs * columns > self.frame.memory
+
+    def fold_if_due(self) -> None:
+        self._undoable = False
+        if self._columns is not None or self.log.size > self.frame.memory or self._must_fold:
+            self.compact()
+
+    def compact(self) -> None:
+        """Fold the log into columns; from the start, so that it does not matter when this was first called."""
+        self.background.join()
+        self.enter_tally()
+        frame = self.frame
+        columns = self._columns or empty_columns(self.width, frame.outputs, frame.memory, self.origin)
+        self._columns = columns.add(self.log, frame.bias, self.width)
+        if self.lent:  # a trace that somebody keeps sees these arrays
+            self.log, self.lent = self.empty, False
+        self.log.cursor[:] = 0
+        self.ledger.entered = 0
+
+    def compacted(self) -> Self:
+        self.enter_tally()  # now, or both would enter the same updates into the tally that they share
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.ledger = copy.copy(self.ledger)
+        twin.log = self.log.cut()
+        twin.compact()
+        twin.log = self.empty
+        return twin
+
+    def state(self) -> dict[str, Any]:
+        self.enter_tally()
+        return {"ledger": self.ledger.state(), "log": self.log.cut(), "columns": self._columns}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.log, self._columns = state["log"], state["columns"]
+        self.ledger.restore(state["ledger"])
+
+    def check_record(self, state: dict[str, Any], rounds: int, width: int) -> None:
+        """Raise CheckpointError unless a run of so many rounds and features can have this record."""
+        frame, log = self.frame, state["log"]
+        check_log(log, self.empty, rounds, frame.outputs, width)
+        self.ledger.check_state(state["ledger"], rounds, log)
+        if state["columns"] is not None:
+            need(log.updates == 0, "the columns")
+            check_columns(state["columns"], rounds, frame.outputs, width, frame.memory)
