@@ -9,7 +9,7 @@ import pytest
 
 from onepass import conversions, learners
 from onepass.cli import checkpoints, distributed, group, inputs, terminal, training
-from onepass.cli.commands import demo, train
+from onepass.cli.commands import train
 from onepass.io.compression import COMPRESSIONS
 from onepass.io.formats import FORMATS
 from onepass.io.opener import open_stream
@@ -33,8 +33,8 @@ def test_every_name_that_can_be_chosen_is_one_that_is_there():
     assert choices(inputs.Reading, "format") == tuple(FORMATS)
     assert choices(inputs.Reading, "compression") == COMPRESSIONS
     assert choices(training.Learning, "learner") == tuple(learners.NAMES)
-    assert tuple(conversions.CONVERSIONS) == training.CONVERSIONS
-    assert sorted(demo.CONVERSIONS) == sorted(conversions.CONVERSIONS)
+    assert choices(train.Request, "conversion") == tuple(conversions.CONVERSIONS)
+    assert [known.name for known in conversions.CONVERSIONS.values()] == list(conversions.CONVERSIONS)
 
 
 @pytest.mark.parametrize("name", FORMATS)

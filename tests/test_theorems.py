@@ -94,8 +94,8 @@ def failures(learner, options, bound, conversion_names, order="as drawn"):
     return failed
 
 
-BETTING = ("cutoff", "average", "last", "longest", "suffix", "penalised", "validation")
-DEKEL = ("cutoff", "average", "last", "longest", "suffix", "penalised")
+BETTING = tuple(CONVERSIONS)
+DEKEL = tuple(name for name, known in CONVERSIONS.items() if not known.betting_only)
 
 
 @pytest.mark.slow

@@ -1,18 +1,17 @@
-"""Conversions: from the sequence of hypotheses to one model. This is the table of them."""
+"""Conversions: from the sequence of hypotheses to one model."""
 
 from __future__ import annotations
 
-from onepass.conversions.average import Average
-from onepass.conversions.candidates import Penalised, Validation
+import importlib
+
+from onepass import names
 from onepass.conversions.choices import Choice, Choices, Conversion
-from onepass.conversions.cutoff import Cutoff
-from onepass.conversions.single import Last, Longest
-from onepass.conversions.suffix import Suffix
 
 __all__ = ["CONVERSIONS", "Choice", "Choices", "Conversion", "conversion_named"]
 
 CONVERSIONS: dict[str, Conversion] = {
-    one.name: one for one in (Cutoff(), Average(), Last(), Longest(), Suffix(), Penalised(), Validation())
+    name: getattr(importlib.import_module(f"onepass.conversions.{module}"), kind)()
+    for name, (module, kind) in names.CONVERSIONS.items()
 }
 
 

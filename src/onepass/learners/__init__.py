@@ -15,16 +15,17 @@ and says what it did: (loss, a, norm2, shrink) for w ← shrink·(w + a·directi
 from __future__ import annotations
 
 import difflib
+import importlib
 from typing import Any
 
 from onepass._jit import by_type
-from onepass.learners import margin, normalized, passive_aggressive, perceptron
 from onepass.learners.learner import Learner, NonlinearLearner, Setting
 from onepass.learners.margin import MarginPerceptron
 from onepass.learners.normalized import NormalizedPerceptron
 from onepass.learners.passive_aggressive import PassiveAggressive
 from onepass.learners.perceptron import Perceptron
 from onepass.learners.shifted import ShiftedPerceptron
+from onepass.names import LEARNERS
 from onepass.schedules import Custom, Schedule, for_kernel
 
 __all__ = [
@@ -39,17 +40,12 @@ __all__ = [
     "named",
 ]
 
+_modules = {module: importlib.import_module(f"onepass.learners.{module}") for module, _, _ in LEARNERS.values()}
 NAMES: dict[str, Learner] = {
-    "perceptron": Perceptron(),
-    "margin": MarginPerceptron(),
-    "margin-sphere": MarginPerceptron(projection="sphere"),
-    "pa": PassiveAggressive(),
-    "pa2": PassiveAggressive(variant=2),
-    "normalized": NormalizedPerceptron(),
-    "shifted": ShiftedPerceptron(),
+    name: getattr(_modules[module], kind)(**arguments) for name, (module, kind, arguments) in LEARNERS.items()
 }
 
-_rules = (perceptron, margin, passive_aggressive, normalized)
+_rules = [module for module in _modules.values() if hasattr(module, "STEPS")]
 step = by_type({rule: function for module in _rules for rule, function in module.STEPS.items()})
 widen = by_type({rule: function for module in _rules for rule, function in module.WIDEN.items()})
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 
 from onepass.cli import terminal
-from onepass.cli.training import LEARNERS
+from onepass.names import LEARNERS
 
 FILES = {
     "two.svm": "1 1:0.5 3:2\n-1 2:1\n1 1:1 2:0.25\n-1 3:1\n" * 30,
@@ -72,7 +72,7 @@ def commands(room: str) -> Iterator[str]:
 @click.command("warmup")
 @click.argument("rooms", nargs=-1, type=click.Choice(ROOMS))
 @terminal.options
-def command(rooms: tuple[str, ...], as_json: bool, quiet: bool) -> None:
+def command(rooms: tuple[str, ...], messages: terminal.Messages) -> None:
     """Fill the cache of compiled kernels, of all ROOMS or of those named.
 
     \b
@@ -83,7 +83,7 @@ def command(rooms: tuple[str, ...], as_json: bool, quiet: bool) -> None:
     """
     start = time.perf_counter()
     jobs = [words for room in rooms or ROOMS for words in commands(room)]
-    with tempfile.TemporaryDirectory() as folder, terminal.progress("compiling kernels", len(jobs), quiet) as tick:
+    with tempfile.TemporaryDirectory() as folder, terminal.progress("compiling kernels", len(jobs), messages) as tick:
         for name, text in FILES.items():
             (Path(folder) / name).write_text(text)
         with contextlib.chdir(folder):
@@ -91,10 +91,9 @@ def command(rooms: tuple[str, ...], as_json: bool, quiet: bool) -> None:
                 _run(words)
                 tick(done + 1, note=words)
     seconds = time.perf_counter() - start
-    if as_json:
-        terminal.print_json({"command": "warmup", "seconds": seconds, "commands": len(jobs)})
-    else:
-        terminal.echo(f"{len(jobs)} commands have run, and what they need is compiled ({seconds:.1f} s)")
+    result = {"command": "warmup", "seconds": seconds, "commands": len(jobs)}
+    text = f"{len(jobs)} commands have run, and what they need is compiled ({seconds:.1f} s)"
+    messages.result(result, lambda: text)
 
 
 def _run(words: str) -> None:
