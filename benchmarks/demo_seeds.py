@@ -14,6 +14,7 @@ from collections import defaultdict
 import numpy as np
 
 from onepass.cli.commands.demo import newswire
+from onepass.cli.terminal import Messages
 
 KINDS = {
     "hinge, cutoff, the model": lambda line: line["loss"] == "hinge" and line["conversion"] == "cutoff",
@@ -30,7 +31,7 @@ def main() -> None:
     args = options.parse_args()
     ratios, false = defaultdict(list), 0
     for seed in range(args.seeds):
-        found = newswire(args.documents, seed, 0.05, quiet=True, measured=args.measured)
+        found = newswire(args.documents, seed, 0.05, Messages(quiet=True), measured=args.measured)
         wrong = [line for line in found if line["informative"] and line["risk"] < line["true"]]
         false += bool(wrong)
         for kind, chosen in KINDS.items():

@@ -182,14 +182,14 @@ def test_predictions_say_which_lines_have_none(here):
 def test_a_file_that_changes_while_it_is_read_gets_no_certificate(here, monkeypatch):  # 32
     path = here / "grows.svm"
     path.write_bytes((here / "good.svm").read_bytes())
-    feed = training._feed
+    feed = training.feed_chunk
 
     def grow(*chunk):
         feed(*chunk)
         with path.open("ab") as file:
             file.write(b"1 1:1\n")
 
-    monkeypatch.setattr(training, "_feed", grow)
+    monkeypatch.setattr(training, "feed_chunk", grow)
     assert "No certificate: grows.svm changed while it was read" in onepass(here, "train", "grows.svm").stdout
 
 

@@ -80,7 +80,6 @@ LARGE = {
     ("tests/oracles_lab.py", "whole"): "a definition in the paper's letters",
 }
 LARGE_BEING_PARTED = {
-    *((f"src/onepass/cli/commands/{name}.py", "command") for name in ("predict", "compare", "newswire")),
     *(("src/onepass/runs/shifting.py", name) for name in ("advance", "_learn")),
 }
 
@@ -127,10 +126,8 @@ PRIVATE_BEING_PARTED = {
     *(("src/onepass/scale/fitting.py", name) for name in ("_pass", "_kept")),
     *(("src/onepass/passes.py", name) for name in ("_log", "_answers", "_compact")),
     ("tests/test_averager.py", "_runs"),
-    *(("tests/test_checkpoint_command.py", name) for name in ("_position", "_due")),
     ("tests/test_checkpoint_file.py", "_begun"),
     ("tests/test_estimator.py", "_pass"),
-    ("tests/test_faults.py", "_feed"),
     *(("tests/test_learners_rates.py", name) for name in ("_state", "_weights")),
     *(("tests/test_learners_shifted.py", name) for name in ("_setting", "_lazy")),
     ("tests/test_learners_smooth.py", "_averager"),
@@ -201,7 +198,6 @@ def test_an_oracle_imports_nothing_of_ours():
 
 
 SAME_NAME_BEING_PARTED = {
-    *(("src/onepass/io/sources.py", "Source"), ("src/onepass/cli/commands/experts.py", "Source")),
     *(("src/onepass/io/chunk.py", "Origin"), ("src/onepass/scale/tasks.py", "Origin")),
 }
 

@@ -32,13 +32,9 @@ SHARE = 20  # times as long as a checkpoint took to write, at least, until the n
 class Checkpointing:
     """Whether a run can be gone on with."""
 
-    checkpoint: str | None = option(
-        "--checkpoint", metavar="FILE", help="Keep the state of the run here, to go on from with --resume."
-    )
-    checkpoint_every: float = option(
-        "--checkpoint-every", type=Duration(), default="10s", show_default=True, help="How often FILE is written."
-    )
-    resume: bool = option("--resume", is_flag=True, help="Go on from the --checkpoint FILE, if it is there.")
+    checkpoint: str | None = option(metavar="FILE", help="Keep the state of the run here, to go on from with --resume.")
+    checkpoint_every: float = option(type=Duration(), default="10s", help="How often FILE is written.")
+    resume: bool = option(is_flag=True, help="Go on from the --checkpoint FILE, if it is there.")
 
 
 options = options_of(Checkpointing, "Stopping and going on")
@@ -139,8 +135,9 @@ class Checkpointer:
         self.found: Checkpoint | None = None  # what there was to resume
         self.written, self.spent = 0, 0.0  # checkpoints, and seconds it took to write them
         self.sync: Callable[[], None] = lambda: None  # brings to disk what the checkpoint takes for granted
+        self.looks: Callable[[], list[list[Any]]] = list  # what was seen so far of a run that is watched for its page
         self._start = time.perf_counter()
-        self._due = self._start + every
+        self.due = self._start + every  # when the next is to be written
         self._position: Position | None = None
         self._rows = 0  # rows of the pass that the file on disk holds
         self._said: terminal.Record = {}
@@ -255,7 +252,7 @@ class Checkpointer:
         """The chunk at hand was learned: remember where that is, and write it if it is time."""
         if self.path is not None:
             self._position = stream.position
-            if time.perf_counter() >= self._due:
+            if time.perf_counter() >= self.due:
                 self.save(run)
 
     def save(self, run: Pass) -> None:
@@ -267,14 +264,13 @@ class Checkpointer:
         start = time.perf_counter()
         try:
             self.sync()
-            looks: list[Any] = getattr(run, "remember", list)()  # of a pass that is watched for its page
-            checkpoint.save(self.path, run, self._position, self._said | {"history": looks})
+            checkpoint.save(self.path, run, self._position, self._said | {"history": self.looks()})
             self.written, self._rows, self._trouble = self.written + 1, run.rows, ""
         except OSError as error:
             self._warn(str(error.strerror or error))
         took = time.perf_counter() - start
         self.spent += took
-        self._due = time.perf_counter() + max(self.every, SHARE * took)
+        self.due = time.perf_counter() + max(self.every, SHARE * took)
         if self.messages.as_jsonl and not self._trouble:
             terminal.print_json({"event": "checkpoint", "rows": run.rows, "seconds": round(took, 6)})
 

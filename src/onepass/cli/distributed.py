@@ -24,29 +24,21 @@ if TYPE_CHECKING:
 class Distribution:
     """Over which workers to spread, if at all."""
 
-    dask: str | None = option(
-        "--dask", metavar="ADDRESS|local:N", help="Spread over the workers of this Dask scheduler."
-    )
-    workers: int | None = option("--workers", type=click.IntRange(1), help="Spread over N processes of this machine.")
+    dask: str | None = option(metavar="ADDRESS|local:N", help="Spread over the workers of this Dask scheduler.")
+    workers: int | None = option(type=click.IntRange(1), help="Spread over N processes of this machine.")
     chunk_bytes: int = option(
-        "--chunk-bytes",
         type=Size(),
         default="64MB",
-        show_default=True,
         help="With --dask or --workers: size of a chunk. Each restarts the learner; it is part of the result.",
     )
     waves: int = option(
-        "--waves",
         type=click.IntRange(1),
         default=1,
-        show_default=True,
         help="With --dask or --workers: how often chunks are merged; each wave starts from the last.",
     )
-    tls_ca_file: str | None = option(
-        "--tls-ca-file", metavar="FILE", help="With --dask tls://…: the authority's certificate."
-    )
-    tls_cert: str | None = option("--tls-cert", metavar="FILE", help="With --dask tls://…: this side's certificate.")
-    tls_key: str | None = option("--tls-key", metavar="FILE", help="With --dask tls://…: this side's key.")
+    tls_ca_file: str | None = option(metavar="FILE", help="With --dask tls://…: the authority's certificate.")
+    tls_cert: str | None = option(metavar="FILE", help="With --dask tls://…: this side's certificate.")
+    tls_key: str | None = option(metavar="FILE", help="With --dask tls://…: this side's key.")
 
     @property
     def asked(self) -> bool:

@@ -36,111 +36,55 @@ class Reading:
     """How files are read, as the command line says it: None, False or () where it says nothing."""
 
     format: str | None = option(
-        "--format",
-        type=click.Choice([*FORMATS]),
-        help="Format of the input.  [default: by content, then name]",
-        about=CHANGEABLE,
+        type=click.Choice([*FORMATS]), help="Format of the input.  [default: by content, then name]", about=CHANGEABLE
     )
-    compression: str | None = option(
-        "--compression", type=click.Choice(COMPRESSIONS), help="Compression.  [default: by content]"
-    )
+    compression: str | None = option(type=click.Choice(COMPRESSIONS), help="Compression.  [default: by content]")
     threads: int | None = option(
-        "--threads",
-        type=click.IntRange(1),
-        help="Threads that help to parse.  [default: cores - 1]",
-        about=CHANGEABLE,
+        type=click.IntRange(1), help="Threads that help to parse.  [default: cores - 1]", about=CHANGEABLE
     )
-    bits: int | None = option(
-        "--bits", type=click.IntRange(1, 30), help="Hash features into 2^BITS places.", about=REMEMBERED
-    )
-    target: str | None = option(
-        "--target", help="CSV, Parquet, …: the label's column, by name or number.", about=REMEMBERED
-    )
-    text_column: str | None = option(
-        "--text-column", help="CSV, TSV, JSONL: use the words in this column.", about=REMEMBERED
-    )
+    bits: int | None = option(type=click.IntRange(1, 30), help="Hash features into 2^BITS places.", about=REMEMBERED)
+    target: str | None = option(help="CSV, Parquet, …: the label's column, by name or number.", about=REMEMBERED)
+    text_column: str | None = option(help="CSV, TSV, JSONL: use the words in this column.", about=REMEMBERED)
     categorical: tuple[str, ...] = option(
-        "--categorical",
-        multiple=True,
-        metavar="COLUMN",
-        help="CSV, …: a column to hash; may be repeated.",
-        about=REMEMBERED,
+        multiple=True, metavar="COLUMN", help="CSV, …: a column to hash; may be repeated.", about=REMEMBERED
     )
     ignore: tuple[str, ...] = option(
-        "--ignore",
-        multiple=True,
-        metavar="COLUMN",
-        help="CSV, …: a column to leave out; may be repeated.",
-        about=REMEMBERED,
+        multiple=True, metavar="COLUMN", help="CSV, …: a column to leave out; may be repeated.", about=REMEMBERED
     )
     header: bool | None = option(
-        "--header/--no-header",
-        default=None,
-        help="CSV, TSV: whether line 1 names the columns.",
-        about=REMEMBERED,
+        "--header/--no-header", default=None, help="CSV, TSV: whether line 1 names the columns.", about=REMEMBERED
     )
     delimiter: str | None = option(
-        "--delimiter",
-        metavar="CHARACTER",
-        help="CSV, TSV: what separates columns.  [default: comma; tab]",
-        about=REMEMBERED,
+        metavar="CHARACTER", help="CSV, TSV: what separates columns.  [default: comma; tab]", about=REMEMBERED
     )
     missing: str | None = option(
-        "--missing",
-        type=click.Choice(["error", "zero", "indicator"]),
-        help="What a missing value means.",
-        about=REMEMBERED,
+        type=click.Choice(["error", "zero", "indicator"]), help="What a missing value means.", about=REMEMBERED
     )
-    zero_based: bool = option("--zero-based", is_flag=True, help="svmlight: the first feature is 0.", about=REMEMBERED)
+    zero_based: bool = option(is_flag=True, help="svmlight: the first feature is 0.", about=REMEMBERED)
     unsorted: str | None = option(
-        "--unsorted",
-        type=click.Choice(["error", "sort"]),
-        help="svmlight: indices that fall.",
-        about=REMEMBERED,
+        type=click.Choice(["error", "sort"]), help="svmlight: indices that fall.", about=REMEMBERED
     )
     duplicates: str | None = option(
-        "--duplicates",
-        type=click.Choice(["error", "sum", "last"]),
-        help="svmlight: an index given twice.",
-        about=REMEMBERED,
+        type=click.Choice(["error", "sum", "last"]), help="svmlight: an index given twice.", about=REMEMBERED
     )
     max_features: int | None = option(
-        "--max-features", type=click.IntRange(1), help="svmlight: the largest index allowed.  [default: 2^24]"
+        type=click.IntRange(1), help="svmlight: the largest index allowed.  [default: 2^24]"
     )
-    on_error: str = option(
-        "--on-error",
-        default="stop",
-        show_default=True,
-        metavar="stop|skip|quarantine=FILE",
-        help="Bad lines.",
-        about=CHANGEABLE,
-    )
+    on_error: str = option(default="stop", metavar="stop|skip|quarantine=FILE", help="Bad lines.", about=CHANGEABLE)
     max_bad: str = option(
-        "--max-bad",
-        default="100%",
-        metavar="N|P%",
-        help="More bad lines than this end the run.  [default: 100%]",
-        about=CHANGEABLE,
+        default="100%", metavar="N|P%", help="More bad lines than this end the run.", about=CHANGEABLE
     )
     max_line: int | None = option(
-        "--max-line",
-        type=click.IntRange(1),
-        metavar="BYTES",
-        help="Longest line.  [default: 2^26]",
-        about=CHANGEABLE,
+        type=click.IntRange(1), metavar="BYTES", help="Longest line.  [default: 2^26]", about=CHANGEABLE
     )
     max_expand: float | None = option(
-        "--max-expand",
         type=click.FloatRange(1),
         metavar="TIMES",
         help="Most that a file may unpack to.  [default: 1000]",
         about=CHANGEABLE,
     )
     allow_truncated: bool = option(
-        "--allow-truncated",
-        is_flag=True,
-        help="Take what a cut-off compressed file still holds.",
-        about=CHANGEABLE,
+        is_flag=True, help="Take what a cut-off compressed file still holds.", about=CHANGEABLE
     )
     width: int | None = field(default=None, metadata=REMEMBERED)  # no option: of a table without header, found out
 

@@ -2,7 +2,7 @@
 
     @dataclass(frozen=True)
     class Reading:
-        bits: int | None = option("--bits", type=click.IntRange(1, 30), help="Hash features into 2^BITS places.")
+        bits: int | None = option(type=click.IntRange(1, 30), help="Hash features into 2^BITS places.")     # --bits
 
     @click.command(cls=Sectioned)
     @options_of(Reading, "Reading")        # a heading of the help
@@ -14,7 +14,7 @@ What else is to be known of an option (does a model remember it?) stands in the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import field, fields
 from typing import Any, TypeVar
 
@@ -26,9 +26,13 @@ Command = Callable[..., Any]
 
 
 def option(*names: str, about: dict[str, Any] | None = None, **how: Any) -> Any:
-    """A field that is an option of these names; `how` is for click, `about` becomes metadata of the field."""
+    """A field that is an option of these names, or of its own; `how` is for click, `about` becomes metadata.
+
+    A default is shown in the help, unless `how` says otherwise.
+    """
     empty: Any = () if how.get("multiple") else False if how.get("is_flag") else None
     default = how.get("default", empty)
+    how.setdefault("show_default", how.get("default") is not None)
     if isinstance(default, str) and isinstance(how.get("type"), click.ParamType):
         default = how["type"].convert(default, None, None)
     return field(default=default, metadata={**(about or {}), "option": (names, how)})
@@ -63,14 +67,20 @@ def grouped(
     return decorate
 
 
-def options_of(kind: type[Kind], section: str, make: Callable[..., Any] | None = None) -> Callable[[Command], Command]:
+def options_of(
+    kind: type[Kind], section: str = "Options", make: Callable[..., Any] | None = None, only: Sequence[str] = ()
+) -> Callable[[Command], Command]:
     """The command with an option for each field of the dataclass; it gets them as one argument, named as the class.
 
-    `make` is called in place of the class.
+    `make` is called in place of the class; `only` these fields are options, in this order, if any are named.
     """
-    declared = [(one.name, *one.metadata["option"]) for one in fields(kind) if "option" in one.metadata]  # type: ignore[arg-type]
-    choices = [click.option(*names, name, **how) for name, names, how in declared]
-    return grouped(section, kind.__name__.lower(), make or kind, *choices)
+    declared = {one.name: one.metadata["option"] for one in fields(kind) if "option" in one.metadata}  # type: ignore[arg-type]
+    choices = [_choice(name, *declared[name]) for name in only or declared]
+    return grouped(section, re.sub(r"\B(?=[A-Z])", "_", kind.__name__).lower(), make or kind, *choices)
+
+
+def _choice(name: str, names: Sequence[str], how: dict[str, Any]) -> Callable[[Command], Command]:
+    return click.option(*(names or [f"--{name.replace('_', '-')}"]), name, **how)
 
 
 class Sectioned(click.Command):
@@ -103,14 +113,15 @@ class _Converted(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"{value!r} is {self.wanted}", param, ctx)
 
 
-class Radius(_Converted):
-    """A positive number, or "auto"."""
+class NumberOr(_Converted):
+    """A number, or one of some words."""
 
-    name = "R|auto"
-    wanted = "neither a number nor auto"
+    def __init__(self, *words: str, number: str = "number") -> None:
+        self.words, self.name = words, "|".join((number, *words))
+        self.wanted = f"neither a number nor {'one of ' * (len(words) > 1)}{', '.join(words)}"
 
     def parse(self, text: str) -> float | str:
-        return text if text == "auto" else float(text)
+        return text if text in self.words else float(text)
 
 
 class Size(_Converted):

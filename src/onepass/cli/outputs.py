@@ -29,6 +29,7 @@ from onepass.files import sweep
 
 STANDARD = "-"  # stdin where something is read, stdout where something is written
 LEAST = 1 << 16  # bytes without which a disk counts as full
+FIGURES = (".png", ".svg", ".pdf")
 Key = tuple[int, int] | str
 
 
@@ -98,8 +99,7 @@ class Outputs:
 
     def check_figures(self, folder: Path, names: Sequence[str], force: bool) -> list[Output]:
         """Figures and tables in the folder of --output, which is made if it is not there."""
-        if find_spec("matplotlib") is None:
-            raise click.UsageError("figures need matplotlib: pip install 'onepass[report]'")
+        need_matplotlib()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -124,6 +124,12 @@ class Outputs:
         taken = [OutputTakenError(output.path, output.kept) for output in self._checked if output.kept is not None]
         if taken:
             raise click.ClickException("; ".join(map(str, taken)) + " (--force overwrites)")
+
+
+def need_matplotlib() -> None:
+    """A usage error where figures cannot be drawn."""
+    if find_spec("matplotlib") is None:
+        raise click.UsageError("figures need matplotlib: pip install 'onepass[report]'")
 
 
 def _check_place(output: Output, remedy: str) -> None:

@@ -10,7 +10,7 @@ import click
 from onepass import __version__
 from onepass.cli import spelling
 from onepass.cli.options import Arguments
-from onepass.cli.terminal import Record
+from onepass.cli.terminal import Messages, Record
 
 if TYPE_CHECKING:
     from onepass.certificates import Certificate
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from onepass.io import Stream
     from onepass.passes import Pass
 
-OPTION: Arguments = {"metavar": "FILE", "help": "Write a page about this run here (one HTML file)."}
-option = click.option("--report", **OPTION)
+OPTION: Arguments = {"metavar": "FILE", "help": "Write a page about this run here (one HTML file)."}  # --report
 
 
 def check(outputs: Outputs, path: str | None, force: bool, name: str = "--report") -> Output | None:
@@ -50,10 +49,10 @@ def write(record: Record, page: Output | None) -> str | None:
     return page.written
 
 
-def watched(run: Pass, wanted: bool, before: Sequence[Sequence[Any]] = ()) -> Any:
-    """The pass, watched while it is fed if somebody will look at its history; `before` is what an earlier run saw."""
-    if not wanted:
-        return run
+def watched(run: Pass, report: str | None, messages: Messages, before: Sequence[Sequence[Any]] = ()) -> History | None:
+    """The pass, to be fed under watch if somebody will look at its history; `before` is what an earlier run saw."""
+    if not (report or messages.as_objects):
+        return None
     from onepass.history import History
 
     history = History(run)

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from onepass.cli.options import Command, option, options_of
+from onepass.cli.options import option, options_of
 from onepass.cli.spelling import words
 from onepass.errors import DataError, ModelError, OnepassError, printable
 from onepass.text_table import text_table
@@ -79,29 +79,28 @@ def _coloured() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
-def options(function: Command) -> Command:
-    """The options that every command has: --json and -q."""
-    function = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")(function)
-    return click.option("-q", "--quiet", is_flag=True, help="Say nothing but the result and errors.")(function)
-
-
 @dataclass(frozen=True)
 class Messages:
-    """How a long command talks."""
+    """How a command talks."""
 
     as_json: bool = option("--json", is_flag=True, help="Print one JSON object instead of text.")
     as_jsonl: bool = option("--jsonl", is_flag=True, help="Print progress events and the result as JSON lines.")
     quiet: bool = option("-q", "--quiet", is_flag=True, help="Say nothing but the result and errors.")
     log_every: float = option(
-        "--log-every", type=click.FloatRange(0.01), default=10.0, help="Seconds between lines without a terminal."
+        type=click.FloatRange(0.01), default=10.0, show_default=False, help="Seconds between lines without a terminal."
     )
     verbose: bool = option("-v", "--verbose", is_flag=True, help="Say more: where the time goes.")
-    print_config: bool = option("--print-config", is_flag=True, help="Print the options in effect as TOML and stop.")
+    print_config: bool = option(is_flag=True, help="Print the options in effect as TOML and stop.")
 
     @property
     def terminal(self) -> bool:
         """Whether a bar may be drawn."""
         return not self.quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+    @property
+    def as_objects(self) -> bool:
+        """Whether the result is printed for programs."""
+        return self.as_json or self.as_jsonl
 
     def note(self, text: str) -> None:
         """Something worth knowing, on stderr, in one line."""
@@ -115,15 +114,10 @@ class Messages:
 
     def result(self, result: Record, text: Callable[[], str]) -> None:
         """The result, on stdout."""
-        if self.as_json or self.as_jsonl:
+        if self.as_objects:
             print_json(({"event": "result"} if self.as_jsonl else {}) | result)
         else:
             echo(text())
-
-
-def message_options(function: Command) -> Command:
-    """The options of commands that take long; the command gets them as `messages`."""
-    return options_of(Messages, "Talking", _messages)(function)
 
 
 def _messages(**given: Any) -> Messages:
@@ -135,6 +129,10 @@ def _messages(**given: Any) -> Messages:
         echo(config.text(click.get_current_context()))
         raise click.exceptions.Exit(0)
     return messages
+
+
+options = options_of(Messages, only=("quiet", "as_json"))  # of every command, which gets them as `messages`
+message_options = options_of(Messages, "Talking", _messages)  # of commands that take long
 
 
 def print_json(result: Record) -> None:
@@ -168,45 +166,43 @@ def bar(total: int | None, messages: Messages) -> Iterator[Tick]:
     if not messages.terminal or messages.as_jsonl:
         yield line
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TimeRemainingColumn
 
     known = (BarColumn(bar_width=12), TaskProgressColumn(), TimeRemainingColumn(compact=True)) if total else ()
-    with Progress(
-        SpinnerColumn(), *known, TextColumn("{task.fields[note]}"), console=Console(stderr=True), transient=True
-    ) as shown:
-        task = shown.add_task("", total=total, note="")
+    with _drawn(known, total) as update:
 
         def draw(done: int, note: Callable[[], str], facts: Callable[[], Record]) -> None:
             nonlocal last
             if time.perf_counter() - last > 0.1:
                 last = time.perf_counter()
-                shown.update(task, completed=done, note=escaped(note()))
+                update(done, note())
 
         yield draw
 
 
 @contextmanager
-def progress(description: str, total: int | None, quiet: bool) -> Iterator[Callable[..., None]]:
+def progress(description: str, total: int | None, messages: Messages) -> Iterator[Callable[..., None]]:
     """A bar on stderr while the block runs; call the yielded function with (done) or (done, note="...").
 
     Without a terminal there is no bar; without a total there is a spinner and no invented end.
     """
-    if not Messages(quiet=quiet).terminal:
+    if not messages.terminal:
         yield lambda done, note="": None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
     end = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) if total else (TextColumn("{task.completed:,}"),)
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        *end,
-        TextColumn("{task.fields[note]}"),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task(description, total=total, note="")
-        yield lambda done, note="": bar.update(task, completed=done, note=escaped(note))
+    with _drawn((TextColumn("{task.description}"), *end), total, description) as update:
+        yield update
+
+
+@contextmanager
+def _drawn(columns: Sequence[Any], total: int | None, description: str = "") -> Iterator[Callable[..., None]]:
+    """A line of rich's: a spinner, these columns, a note."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    note = TextColumn("{task.fields[note]}")
+    with Progress(SpinnerColumn(), *columns, note, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(description, total=total, note="")
+        yield lambda done, note="": shown.update(task, completed=done, note=escaped(note))

@@ -16,57 +16,44 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from onepass.cli import checkpoints, inputs, signals, terminal
-from onepass.cli.options import Arguments, Radius, Size, option, options_of
+from onepass.cli.options import Arguments, NumberOr, Size, option, options_of
 from onepass.cli.spelling import words
 from onepass.errors import CheckpointError, OnepassError
+from onepass.names import LEARNERS
 
 if TYPE_CHECKING:
     from onepass.certificates import Certificate
     from onepass.cli.outputs import Output
+    from onepass.history import History
     from onepass.io import Chunk, Stream
     from onepass.io.chunk import Labels
     from onepass.labels import Label
     from onepass.learners import Learner
     from onepass.passes import Pass
 
-LEARNERS = ("perceptron", "margin", "margin-sphere", "pa", "pa2", "normalized", "shifted")
-CONVERSIONS = ("cutoff", "average", "last", "longest", "suffix", "penalised", "validation")
-
 
 @dataclass(frozen=True)
 class Learning:
     """What learns, and what is certified of it."""
 
-    learner: str = option(
-        "--learner", type=click.Choice(LEARNERS), default="perceptron", show_default=True, help="Online learner."
-    )
-    classes: str | None = option("--classes", help="All labels, separated by commas; needed for more than two.")
-    bound: str = option(
-        "--bound", type=click.Choice(["betting", "dekel2008"]), default="betting", show_default=True, help="Theorem."
-    )
-    delta: float = option(
-        "--delta", type=float, default=0.05, show_default=True, help="The certificate fails at most this often."
-    )
+    learner: str = option(type=click.Choice([*LEARNERS]), default="perceptron", help="Online learner.")
+    classes: str | None = option(help="All labels, separated by commas; needed for more than two.")
+    bound: str = option(type=click.Choice(["betting", "dekel2008"]), default="betting", help="Theorem.")
+    delta: float = option(type=float, default=0.05, help="The certificate fails at most this often.")
     loss: str | None = option(
-        "--loss", type=click.Choice(["zero_one", "hinge"]), help="Loss to certify.  [default: hinge if bounded]"
+        type=click.Choice(["zero_one", "hinge"]), help="Loss to certify.  [default: hinge if bounded]"
     )
     radius: float | str | None = option(
-        "--radius", type=Radius(), help="Scale rows onto the ball of this radius; needed for the hinge loss."
+        type=NumberOr("auto", number="R"), help="Scale rows onto the ball of this radius; needed for the hinge loss."
     )
-    horizon: int | None = option("--horizon", type=click.IntRange(1), help="Number of rows, if known beforehand.")
+    horizon: int | None = option(type=click.IntRange(1), help="Number of rows, if known beforehand.")
     n_features: int | None = option(
-        "--n-features", type=click.IntRange(1), help="Number of features, if known; for normalized, shifted."
+        type=click.IntRange(1), help="Number of features, if known; for normalized, shifted."
     )
-    cutoffs: str = option(
-        "--cutoffs", type=click.Choice(["grid", "all"]), default="grid", show_default=True, help="Cutoffs tried."
-    )
-    no_intercept: bool = option("--no-intercept", is_flag=True, help="Without a constant feature.")
-    max_trace_memory: int = option(
-        "--max-trace-memory", type=Size(), default="256MB", show_default=True, help="Update rows kept."
-    )
-    seed: int = option(
-        "--seed", type=click.IntRange(0), default=0, show_default=True, help="Chooses rows for --validation-fraction."
-    )
+    cutoffs: str = option(type=click.Choice(["grid", "all"]), default="grid", help="Cutoffs tried.")
+    no_intercept: bool = option(is_flag=True, help="Without a constant feature.")
+    max_trace_memory: int = option(type=Size(), default="256MB", help="Update rows kept.")
+    seed: int = option(type=click.IntRange(0), default=0, help="Chooses rows for --validation-fraction.")
 
     def arguments(self) -> Arguments:
         """All of it, in the names of `Pass`."""
@@ -97,7 +84,7 @@ def make(arguments: Arguments) -> Pass:
 
 
 class Learned(Protocol):
-    """What has learned: a `Pass`, one that is watched (`History`), or what workers have `Merged`."""
+    """What has learned: a `Pass`, or what workers have `Merged`."""
 
     @property
     def rows(self) -> int: ...
@@ -225,6 +212,8 @@ class Training(ABC):
 class LocalTraining(Training):
     """A stream that is fed to a pass in this process."""
 
+    run: Pass
+
     def __init__(self, run: Pass, stream: Stream) -> None:
         super().__init__(run, time.perf_counter())
         self.stream = stream
@@ -275,10 +264,11 @@ def feed(
     messages: terminal.Messages,
     checkpointer: checkpoints.Checkpointer | None = None,
     first: Callable[[Chunk], None] | None = None,
+    history: History | None = None,
 ) -> LocalTraining:
     """Feed the whole stream; Ctrl-C or SIGTERM ends it after the chunk at hand, with a checkpoint if those are kept.
 
-    `first` may look at the first chunk before it is learned, and object.
+    `first` may look at the first chunk before it is learned, and object. `history` watches the run.
     """
     trained = LocalTraining(run, stream)
     patience = threading.Timer(0.5, messages.note, ["compiling kernels (once) …"])
@@ -294,7 +284,7 @@ def feed(
                         patience.start()
                     with gate.waiting():
                         began = time.perf_counter()
-                        _feed(run, stream, chunk)
+                        feed_chunk(history or run, stream, chunk)
                         trained.learning += time.perf_counter() - began
                         checkpointer.fed(run, stream)
                     patience.cancel()
@@ -319,7 +309,8 @@ def feed(
 CLASSES = 50  # that a message names; more look like a quantity
 
 
-def _feed(run: Pass, stream: Stream, chunk: Chunk) -> None:
+def feed_chunk(run: Pass | History, stream: Stream, chunk: Chunk) -> None:
+    """Feed one chunk; what is wrong with it is said by its file and line."""
     from onepass.errors import DataError, advises
 
     labels = chunk.labels
@@ -331,7 +322,7 @@ def _feed(run: Pass, stream: Stream, chunk: Chunk) -> None:
         raise stream.located(error, _remedy(run, labels) if advises(error.remedy, "classes") else None) from None
 
 
-def _remedy(run: Pass, labels: Labels) -> str:
+def _remedy(run: Pass | History, labels: Labels) -> str:
     """What to do about a third label."""
     met = {inputs.label_text(label) for label in labels.tolist()} | {inputs.label_text(c) for c in run.classes}
     if len(met) > CLASSES:

@@ -88,6 +88,15 @@ class _Mark(NamedTuple):
     changed: tuple[str, ...] = ()
 
 
+class LabelNote(Phrase):
+    """The note that lists the labels met."""
+
+    @property
+    def labels(self) -> str:
+        """The first ten of them, and how many more there are."""
+        return str(self.parts[0])
+
+
 class Stream:
     """Chunks of one or more files, in order, once. Use it in a `with` block, or read it to the end.
 
@@ -408,7 +417,9 @@ class Stream:
         met = sorted(self.labels, key=lambda label: (isinstance(label, str), label))
         if met:
             shown = ", ".join(label if isinstance(label, str) else f"{label:g}" for label in met[:10])
-            self.note(f"labels: {shown}" + (f" and {len(met) - 10} more" if len(met) > 10 else ""))
+            self.note(
+                LabelNote("labels: {}", printable(shown + (f" and {len(met) - 10} more" if len(met) > 10 else "")))
+            )
 
 
 def files_differ(position: Position, paths: list[str], identity: list[Identity | None]) -> str | None:

@@ -1,25 +1,20 @@
-"""What `onepass cluster` does between its options and its words: read, cluster, read again, write."""
+"""The points of `onepass cluster`: read once, under a bar of bytes, and where that is asked for once more."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from onepass.cli import inputs, terminal
-from onepass.cli.outputs import Output
 from onepass.errors import DataError
-from onepass.files import replacing
 
 if TYPE_CHECKING:
     from onepass.cluster.collector import Collector, CollectorOptions
-    from onepass.cluster.run import Result
+    from onepass.io.sources import Identity
 
 TARGETS = ("target", "label", "class")  # names that a column of labels often has
 
@@ -29,7 +24,7 @@ class Points(NamedTuple):
 
     collected: Collector
     names: list[str]
-    identity: list[Any]  # of the files, to know them again
+    identity: list[Identity | None]  # of the files, to know them again
 
 
 class Count(NamedTuple):
@@ -44,6 +39,7 @@ def read(
 ) -> Points:
     """One pass over the files, under a bar of bytes."""
     from onepass.cluster.collector import Collector
+    from onepass.io.stream import LabelNote
 
     collected = Collector(options)
     with inputs.opened(paths, reading, labelled=None) as stream, terminal.bar(stream.total_bytes, messages) as tick:
@@ -56,12 +52,8 @@ def read(
             inputs.check_bad(stream, reading)
             tick(stream.consumed, partial(_rows_read, collected), partial(_facts, "read", collected))
     names = _names(stream.columns, collected.width)
-    ignored = [note for note in stream.notes if note.startswith("labels: ")]
-    if ignored:
-        messages.note("labels are ignored (" + ignored[0].removeprefix("labels: ") + ")")
-    for note in stream.notes:
-        if note not in ignored:
-            messages.note(note)
+    for note in sorted(stream.notes, key=lambda note: not isinstance(note, LabelNote)):
+        messages.note(f"labels are ignored ({note.labels})" if isinstance(note, LabelNote) else note)
     for name in names:
         if name.strip().lower() in TARGETS:
             messages.note(f"column {name!r} counts like any other; --target {name} leaves it out")
@@ -75,7 +67,7 @@ def _rows_read(collected: Collector) -> str:
     return f"{collected.rows:,} rows{how}"
 
 
-def _facts(phase: str, collected: Collector) -> dict[str, Any]:
+def _facts(phase: str, collected: Collector) -> terminal.Record:
     return {"phase": phase, "rows": collected.rows, "stream": collected.method}
 
 
@@ -91,51 +83,6 @@ def _names(columns: tuple[str, ...] | None, width: int) -> list[str]:
     if columns is None or len(columns) != width:
         return [f"x{f + 1}" for f in range(width)]
     return [f"x{int(name) + 1}" if name.isdecimal() else name for name in columns]
-
-
-def run(X: Any, weights: Any, k: int, messages: terminal.Messages, parameters: dict[str, Any]) -> Result:
-    """k-means under a bar that ends where n_init runs of max_iter iterations would."""
-    from onepass.cluster.run import kmeans
-
-    runs, most = parameters["n_init"], parameters["max_iter"]
-    seeding = 0
-    patience = threading.Timer(0.5, messages.note, ["seeding (the first time, kernels are compiled) …"])
-    patience.daemon = True
-    with terminal.bar(runs * most, messages) as tick:
-
-        def follow(iteration: int, inertia: float, shift: float) -> None:
-            nonlocal seeding
-            patience.cancel()
-            seeding += iteration == 1
-            tick(
-                (seeding - 1) * most + iteration,
-                lambda: f"k = {k}, seeding {seeding} of {runs}, iteration {iteration}, inertia {inertia:.6g}",
-                lambda: {
-                    "phase": "cluster",
-                    "n_clusters": k,
-                    "seeding": seeding,
-                    "iteration": iteration,
-                    "inertia": inertia,
-                    "shift": shift,
-                },
-            )
-
-        patience.start()
-        try:
-            return kmeans(X, k, sample_weight=weights, callback=follow, **parameters)
-        finally:
-            patience.cancel()
-
-
-def count(X: Any, weights: Any, centres: npt.NDArray[Any], threads: int | None) -> Count:
-    """Sizes and inertias of the clusters of rows that are at hand, each counted `weights` times."""
-    from onepass.cluster.kmeans import assign
-    from onepass.cluster.points import as_points, in_type
-
-    labels, distances = assign(in_type(as_points(X), centres), centres, threads)
-    k, weights = len(centres), np.ones(len(labels)) if weights is None else weights
-    sizes = np.rint(np.bincount(labels, weights, k)).astype(np.int64)
-    return Count(sizes, np.bincount(labels, weights * distances, k).astype(np.float64))
 
 
 def read_again(
@@ -172,52 +119,3 @@ def read_again(
     if rows != before.collected.rows:
         raise DataError(f"{rows} rows in the second reading, {before.collected.rows} in the first")
     return counts
-
-
-@contextmanager
-def label_file(target: Output | None, rows: int) -> Iterator[Callable[[Any], object]]:
-    """Takes labels piece by piece, `rows` in all; the file takes its place only when it is whole."""
-    if target is None:
-        yield lambda labels: None
-        return
-    kind = Path(target.path).suffix.lower()
-    with target.writing(), replacing(target.path, overwrite=target.overwrite) as file:
-        if kind == ".npy":
-            header = {"descr": "<i4", "fortran_order": False, "shape": (rows,)}
-            np.lib.format.write_array_header_1_0(file, header)
-            yield lambda labels: file.write(labels.astype("<i4").tobytes())
-        elif kind == ".parquet":
-            import pyarrow
-            from pyarrow import parquet
-
-            schema = pyarrow.schema([("label", pyarrow.int32())])
-            with parquet.ParquetWriter(file, schema) as writer:
-                yield lambda labels: writer.write_table(pyarrow.table({"label": labels}, schema=schema))
-        else:
-            file.write(b"label\n")
-            yield lambda labels: file.write(("\n".join(map(str, labels.tolist())) + "\n").encode())
-
-
-def least_bytes(path: str, rows: int) -> int:
-    """What a file of so many labels takes at least: four bytes each, or a digit and the end of a line."""
-    return rows * {".npy": 4, ".csv": 2}.get(Path(path).suffix.lower(), 0)
-
-
-def write_centres(target: Output, centres: npt.NDArray[Any], names: list[str]) -> None:
-    """The centres under the names of their columns, in the format of the file's ending; whole or not at all."""
-    kind = Path(target.path).suffix.lower()
-    with target.writing(), replacing(target.path, overwrite=target.overwrite) as file:
-        if kind == ".npy":
-            np.save(file, centres)
-            return
-        import pyarrow as pa
-
-        table = pa.table(dict(zip(names, centres.T, strict=True)))
-        if kind == ".parquet":
-            from pyarrow import parquet
-
-            parquet.write_table(table, file)
-        else:
-            from pyarrow import csv
-
-            csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed"))

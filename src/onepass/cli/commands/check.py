@@ -30,6 +30,7 @@ def command(paths: tuple[str, ...], reading: inputs.Reading, messages: terminal.
       onepass check table.csv --target class
     """
     from onepass.guards.order import observe_labels, order_reason, order_state
+    from onepass.io.stream import LabelNote
     from onepass.rows import Dense, count
 
     labels: Counter[float | str] = Counter()
@@ -55,10 +56,8 @@ def command(paths: tuple[str, ...], reading: inputs.Reading, messages: terminal.
                         codes.setdefault(label, -1 if not codes else 1)
                     observe_labels(order, np.array([codes[label] for label in chunk.labels.tolist()]))
                 tick(stream.consumed, partial("{:,} rows".format, rows), partial(dict, rows=rows))
-        notes = [
-            *map(words, stream.notes),
-            *filter(None, [stream.duplicate_reason, order_reason(order) if len(labels) == 2 else None]),
-        ]
+        reasons = [stream.duplicate_reason, order_reason(order) if len(labels) == 2 else None]
+        notes = [*stream.notes, *filter(None, reasons)]
     shown = {inputs.label_text(label): n for label, n in sorted(labels.items(), key=lambda pair: str(pair[0]))}
     result = {
         "command": "check",
@@ -70,9 +69,10 @@ def command(paths: tuple[str, ...], reading: inputs.Reading, messages: terminal.
         "labels": shown,
         "bad": stream.skipped,
         "bad_lines": [words(fault) for fault in stream.faults],
-        "notes": notes,
+        "notes": [*map(words, notes)],
     }
-    messages.result(result, lambda: _text(result))
+    telling = [words(note) for note in notes if not isinstance(note, LabelNote)]  # the text has the labels anyway
+    messages.result(result, lambda: _text(result, telling))
     if stream.skipped:
         raise SystemExit(3)
 
@@ -82,7 +82,7 @@ def _lenient(format: str) -> dict[str, str]:
     return {} if FORMATS[format].binary else {"on_error": "skip"}
 
 
-def _text(result: terminal.Record) -> str:
+def _text(result: terminal.Record, notes: list[str]) -> str:
     density = result["values"] / max(1, result["rows"] * result["features"])
     labels = ", ".join(f"{label} ({n:,})" for label, n in list(result["labels"].items())[:20])
     lines = [
@@ -92,6 +92,6 @@ def _text(result: terminal.Record) -> str:
         f"bad lines: {result['bad']:,}",
         *(f"  {line}" for line in result["bad_lines"]),
         *(["  …"] if result["bad"] > len(result["bad_lines"]) else []),
-        *(f"note: {note}" for note in result["notes"] if not note.startswith("labels: ")),
+        *(f"note: {note}" for note in notes),
     ]
     return "\n".join(lines)

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 
 from onepass.cli import inputs, pages, terminal, training
-from onepass.cli.options import Sectioned
+from onepass.cli.options import Sectioned, option, options_of
 from onepass.cli.outputs import Outputs
+from onepass.names import CONVERSIONS
 
 if TYPE_CHECKING:
     from onepass.io.chunk import Labels as Given
     from onepass.labels import Label
+    from onepass.passes import Pass
     from onepass.rows import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared, and where it is shown."""
+
+    tests: tuple[str, ...] = option(
+        "--test", multiple=True, metavar="FILE", help="Measure the loss here too; may be repeated."
+    )
+    validation_fraction: float = option(type=float, default=0.1, help="Rows kept out, for validation.")
+    report: str | None = option(**pages.OPTION)
+    force: bool = option(is_flag=True, help="Overwrite the page if it is there.")
 
 
 @click.command("compare", cls=Sectioned)
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
-@click.option("--test", "tests", multiple=True, metavar="FILE", help="Measure the loss here too; may be repeated.")
-@click.option(
-    "--validation-fraction", type=float, default=0.1, show_default=True, help="Rows kept out, for validation."
-)
-@pages.option
-@click.option("--force", is_flag=True, help="Overwrite the page if it is there.")
+@options_of(Comparison)
 @training.options
 @inputs.options
 @terminal.message_options
 def command(
     paths: tuple[str, ...],
-    tests: tuple[str, ...],
-    validation_fraction: float,
-    report: str | None,
-    force: bool,
+    comparison: Comparison,
     learning: training.Learning,
     reading: inputs.Reading,
     messages: terminal.Messages,
@@ -49,36 +56,37 @@ def command(
       onepass compare train.svm --test test.svm --learner margin --radius auto
       onepass compare train.svm --test test.svm --report page.html
     """
+    tests, fraction = comparison.tests, comparison.validation_fraction
     outputs = Outputs((*paths, *tests))
-    page = pages.check(outputs, report, force)
+    page = pages.check(outputs, comparison.report, comparison.force)
     outputs.claim("--on-error", reading.quarantine)
     options = learning.arguments() | {
         "penalised": "average",
-        "validation_fraction": validation_fraction,
+        "validation_fraction": fraction,
         "max_features": reading.max_columns,
     }
-    shown = bool(report) or messages.as_json or messages.as_jsonl
-    run = pages.watched(training.make(options), shown)
+    run = training.make(options)
+    history = pages.watched(run, comparison.report, messages)
     with inputs.opened(paths, reading) as stream:
-        trained = training.feed(run, stream, reading, messages)
+        trained = training.feed(run, stream, reading, messages, history=history)
     if trained.interrupted:
         raise SystemExit(trained.status)
-    names = [name for name in training.CONVERSIONS if name != "validation" or validation_fraction]
-    found = [_line(run, name, learning.delta / len(names)) for name in names]
+    names = [name for name in CONVERSIONS if name != "validation" or fraction]
+    delta = learning.delta / len(names)
+    found = [_line(run, name, delta) for name in names]
     if tests:
-        _test(run, found, learning.delta / len(names), tests, reading)
+        _test(run, found, delta, tests, reading)
     result: terminal.Record = {
         "command": "compare",
         "rows": run.rows,
         "mistakes": run.mistakes,
         "delta": learning.delta,
+        "conversions": found,
     }
-    result["conversions"] = found
-    if shown:
+    if history is not None:
         result |= _more(run, trained, found)
-        best = run.certificate(result["certificate"]["conversion"], delta=learning.delta / len(names))
-        details = pages.of_pass(run, stream, reading, options, best)
-        result["details"] = details | {"conversions": found}
+        best = run.certificate(result["certificate"]["conversion"], delta=delta)
+        result["details"] = pages.of_pass(history, stream, reading, options, best) | {"conversions": found}
         result["report"] = pages.write(result, page)
     messages.result(result, lambda: _table(found, learning.delta, bool(tests)))
     if page is not None:
@@ -86,7 +94,7 @@ def command(
     outputs.settle()
 
 
-def _more(run: Any, trained: training.LocalTraining, found: list[terminal.Record]) -> terminal.Record:
+def _more(run: Pass, trained: training.LocalTraining, found: list[terminal.Record]) -> terminal.Record:
     """What a page says of the pass; its headline is the best that is certified of a model, which δ/c each allows."""
     lines = [line for line in found if "refused" not in line]
     order = [(line["covers"] != "model" or not line["informative"], line["risk"] or 0.0) for line in lines]
@@ -96,7 +104,7 @@ def _more(run: Any, trained: training.LocalTraining, found: list[terminal.Record
     return {**known, "skipped": trained.stream.skipped, "certificate": certificate}
 
 
-def _line(run: Any, conversion: str, delta: float) -> terminal.Record:
+def _line(run: Pass, conversion: str, delta: float) -> terminal.Record:
     """What a conversion certifies, or why it cannot."""
     from onepass.errors import ConversionError
 
@@ -108,7 +116,7 @@ def _line(run: Any, conversion: str, delta: float) -> terminal.Record:
 
 
 def _test(
-    run: Any, found: list[terminal.Record], delta: float, tests: tuple[str, ...], reading: inputs.Reading
+    run: Pass, found: list[terminal.Record], delta: float, tests: tuple[str, ...], reading: inputs.Reading
 ) -> None:
     """Add the test error of every model that was certified, and its hinge loss where that was certified."""
     lines = [line for line in found if "refused" not in line]

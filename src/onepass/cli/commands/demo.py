@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from onepass.cli import pages, terminal
+from onepass.cli.options import option, options_of
 from onepass.cli.outputs import Outputs
+
+if TYPE_CHECKING:
+    from onepass.history import History
+    from onepass.passes import Pass
 
 FRESH = 50_000  # documents on which the true risk is measured
 PAIR = ("CCAT", "MCAT")
 SCALE = 4.0  # rows for the margin learner, whose weights stay in the unit ball, are scaled up to reach a margin of 1
-CONVERSIONS = ("cutoff", "average", "suffix", "last", "longest", "penalised", "validation")
+
+
+@dataclass(frozen=True)
+class Show:
+    """What is shown."""
+
+    documents: int = option(default=100_000, help="Newswire documents to train on.")
+    seed: int = option(default=0, help="Seed of the newswire.")
+    delta: float = option(default=0.05, help="All certificates together fail at most this often.")
+    report: str | None = option(**pages.OPTION)
+    force: bool = option(is_flag=True, help="Overwrite the page if it is there.")
 
 
 @click.command("demo", short_help="Train on 100,000 drawn documents; see certified and true risk side by side.")
-@click.option("--documents", default=100_000, show_default=True, help="Newswire documents to train on.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the newswire.")
-@click.option("--delta", default=0.05, show_default=True, help="All certificates together fail at most this often.")
-@pages.option
-@click.option("--force", is_flag=True, help="Overwrite the page if it is there.")
+@options_of(Show)
 @terminal.options
-def command(
-    documents: int, seed: int, delta: float, report: str | None, force: bool, as_json: bool, quiet: bool
-) -> None:
+def command(show: Show, messages: terminal.Messages) -> None:
     """Learn from a newswire that is drawn on the spot, and compare what is certified with what is true.
 
     \b
@@ -36,25 +46,27 @@ def command(
       onepass demo --json | python -m json.tool
       onepass demo --report demo.html
     """
+    documents, delta = show.documents, show.delta
+    from onepass.history import History
+
     if documents < 1 or not 0 < delta < 1:
         raise click.UsageError("--documents must be at least 1, and --delta between 0 and 1")
     outputs = Outputs()
-    page = pages.check(outputs, report, force)
+    page = pages.check(outputs, show.report, show.force)
     perceptron, margin = passes()
-    perceptron = pages.watched(perceptron, report is not None)
-    wire = newswire(documents, seed, delta, quiet, runs=(perceptron, margin))
+    history = None if page is None else History(perceptron)
+    wire = newswire(documents, show.seed, delta, messages, runs=(history or perceptron, margin))
     hand = digits(delta)
-    if page is not None:
-        pages.write(_record(documents, perceptron, wire, hand), page)
-    if as_json:
+    if history is not None:
+        pages.write(_record(documents, history, wire, hand), page)
+    if messages.as_json:
         terminal.print_json({"newswire": wire, "digits": hand})
-        outputs.settle()
-        return
-    show(f"Newswire: {documents:,} documents, {PAIR[0]} or {PAIR[1]}; true risk on {FRESH:,} fresh ones", wire, delta)
-    show("Digits: 1,297 images of ten digits; true risk on the other 500", hand, delta)
-    terminal.echo(NEXT)
-    if page is not None:
-        terminal.echo(f"\nReport: {terminal.name(page.written)} (open it in a browser)")
+    else:
+        print_lines(f"{_title(documents)}; true risk on {FRESH:,} fresh ones", wire, delta)
+        print_lines("Digits: 1,297 images of ten digits; true risk on the other 500", hand, delta)
+        terminal.echo(NEXT)
+        if page is not None:
+            terminal.echo(f"\nReport: {terminal.name(page.written)} (open it in a browser)")
     outputs.settle()
 
 
@@ -67,7 +79,11 @@ NEXT = """A certificate costs no hold-out set: it comes from the mistakes made o
 Next: . .venv/bin/activate, then onepass --help; docs/certificates.md explains the words above."""
 
 
-def passes() -> tuple[Any, Any]:
+def _title(documents: int) -> str:
+    return f"Newswire: {documents:,} documents, {PAIR[0]} or {PAIR[1]}"
+
+
+def passes() -> tuple[Pass, Pass]:
     """A pass of the Perceptron and one of the margin-based Perceptron, from which every conversion can be had."""
     from onepass.passes import Pass
 
@@ -79,44 +95,46 @@ def newswire(
     documents: int,
     seed: int,
     delta: float,
-    quiet: bool,
+    messages: terminal.Messages,
     measured: int = FRESH,
-    runs: tuple[Any, Any] | None = None,
-) -> list[dict[str, Any]]:
+    runs: tuple[Pass | History, Pass] | None = None,
+) -> list[terminal.Record]:
     """One line per learner and conversion."""
     from onepass.datasets import Newswire
 
     wire = Newswire(seed)
     start = time.perf_counter()
     perceptron, margin = runs or passes()
-    with terminal.progress("learning (the first time also compiling)", documents, quiet) as tick:
+    with terminal.progress("learning (the first time also compiling)", documents, messages) as tick:
         done = 0
         for X, y in wire.stream(documents, PAIR):
             perceptron.feed(X, y)
             margin.feed(SCALE * X, y)
             done += len(y)
             tick(done, note=f"risk ≤ {perceptron.certificate('penalised').risk:.3f}")
-    if not quiet:
-        rate = 2 * documents / (time.perf_counter() - start)
-        terminal.echo(f"{rate:,.0f} documents a second, drawing them included", err=True)
+    rate = 2 * documents / (time.perf_counter() - start)
+    messages.note(f"{rate:,.0f} documents a second, drawing them included")
     fresh = wire.documents(documents, documents + measured, PAIR)
-    with terminal.progress("measuring the truth", None, quiet):
+    with terminal.progress("measuring the truth", None, messages):
         scaled = SCALE * fresh[0], fresh[1]
-        return lines("perceptron", perceptron, delta / 14, fresh) + lines("margin", margin, delta / 14, scaled)
+        return lines("perceptron", perceptron, delta, fresh) + lines("margin", margin, delta, scaled)
 
 
-def _record(documents: int, history: Any, wire: list[dict[str, Any]], hand: list[dict[str, Any]]) -> dict[str, Any]:
+def _record(
+    documents: int, history: History, wire: list[terminal.Record], hand: list[terminal.Record]
+) -> terminal.Record:
     """What the page shows: the Perceptron on the newswire, and every line of both tables."""
     from onepass.report import details
 
     lines = [{"data": "newswire", **line} for line in wire] + [{"data": "digits", **line} for line in hand]
     run, best = history.run, next(line for line in wire if line["conversion"] == "penalised")
-    found = details.of_pass(history.run, history.finish()) | {"conversions": lines}
+    found = details.of_pass(run, history.finish()) | {"conversions": lines}
     headline = run.certificate("penalised", delta=best["delta"])
-    found["weights"] = details.heaviest(run.model(headline).weights, run.classes, "feature {}".format)
+    model: Any = run.model(headline)
+    found["weights"] = details.heaviest(model.weights, run.classes, "feature {}".format)
     return {
         "command": "demo",
-        "title": f"Newswire: {documents:,} documents, {PAIR[0]} or {PAIR[1]}",
+        "title": _title(documents),
         **{name: getattr(run, name) for name in ("rows", "rounds", "mistakes")},
         "features": run.width,
         "classes": list(run.classes),
@@ -126,7 +144,7 @@ def _record(documents: int, history: Any, wire: list[dict[str, Any]], hand: list
     }
 
 
-def digits(delta: float) -> list[dict[str, Any]]:
+def digits(delta: float) -> list[terminal.Record]:
     """The same for several classes."""
     from onepass.datasets import digits
     from onepass.passes import Pass
@@ -136,37 +154,30 @@ def digits(delta: float) -> list[dict[str, Any]]:
     for name, scale, radius in (("perceptron", 1.0, None), ("margin", SCALE, 5.0 * SCALE)):
         run = Pass(name, classes=range(10), penalised="average", validation_fraction=0.1, radius=radius)
         run.feed(scale * X[:1297], y[:1297])
-        fresh = scale * X[1297:], y[1297:]
-        found += lines(name, run, delta / 14, fresh)
+        found += lines(name, run, delta, (scale * X[1297:], y[1297:]))
     return found
 
 
-def lines(name: str, run: Any, delta: float, fresh: tuple[Any, Any]) -> list[dict[str, Any]]:
-    """What each conversion of a run certifies, and the true value of just that."""
-    from onepass.conversions import conversion_named
+def lines(name: str, run: Pass | History, delta: float, fresh: tuple[Any, Any]) -> list[terminal.Record]:
+    """What each conversion of one of two runs certifies, ensembles first, and the true value of just that."""
+    from onepass.conversions import CONVERSIONS
 
     trace = run.trace()
     found, judged = [], None
-    for conversion in CONVERSIONS:
-        certificate = run.certificate(conversion, delta=delta)
-        model = run.model(certificate)
+    for conversion in sorted(CONVERSIONS, key=lambda conversion: not CONVERSIONS[conversion].ensemble):
+        certificate = run.certificate(conversion, delta=delta / (2 * len(CONVERSIONS)))
+        model: Any = run.model(certificate)
         wrong = float((model.predict(fresh[0]) != fresh[1]).mean())
         if certificate.covers == "members":
             if judged is None:  # every hypothesis on its own: the dearest number here
-                judged = run.model("average", how="vote").member_errors(*fresh)
-            q = conversion_named(conversion).members(trace, certificate.choice.value)
+                voted: Any = run.model("average", how="vote")
+                judged = voted.member_errors(*fresh)
+            q = CONVERSIONS[conversion].members(trace, certificate.choice.value)
             true = float(q @ judged / q.sum())
         else:
             true = wrong if certificate.loss == "zero_one" else hinge(model, *fresh)
-        found.append(
-            {
-                "learner": name,
-                **certificate.as_dict(),
-                "informative": certificate.informative,
-                "true": true,
-                "test_error": wrong,
-            }
-        )
+        about = {"learner": name, **certificate.as_dict(), "informative": certificate.informative}
+        found.append({**about, "true": true, "test_error": wrong})
     return found
 
 
@@ -181,7 +192,7 @@ def hinge(model: Any, X: Any, y: Any) -> float:
     return float(np.maximum(0.0, 1.0 - own + scores.max(axis=1)).mean())
 
 
-def show(title: str, found: list[dict[str, Any]], delta: float) -> None:
+def print_lines(title: str, found: list[terminal.Record], delta: float) -> None:
     """The table on stdout."""
     from onepass.certificates import round_up
 

@@ -2,119 +2,107 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from importlib.util import find_spec
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from onepass.cli import inputs, pages, terminal
-from onepass.cli.options import Sectioned, grouped
-from onepass.cli.outputs import Output, Outputs
-from onepass.cli.terminal import options, print_json, progress
-from onepass.errors import DataError, advises
+from onepass.cli.advice import AdviceSource, AdviceTable, learned_advice, read_advice
+from onepass.cli.options import NumberOr, Sectioned, option, options_of
+from onepass.cli.outputs import FIGURES, Output, Outputs, need_matplotlib
 
-RULES = ("hedge", "majority", "randomized", "share")
+if TYPE_CHECKING:
+    from onepass.experts import FixedShare, Run
+    from onepass.experts.forecaster import Forecaster
+
+RULES = {  # name → the options that have a meaning for it
+    "hedge": {"rate"},
+    "majority": {"beta"},
+    "randomized": {"beta"},
+    "share": {"rate", "switches"},
+}
 RATES = ("adahedge", "anytime", "doubling")
-OF_ADVICE = {"format", "compression", "threads", "ignore", "allow_truncated"}  # of the reading options
 
 
-class AdviceTable(NamedTuple):
-    """A table of advice: the experts' names, what they messages, and what came true; bad lines that were left out."""
+@dataclass(frozen=True)
+class Rule:
+    """How weight moves between experts."""
 
-    names: list[str]
-    advice: Any
-    outcomes: Any
-    skipped: int
+    rule: str = option(
+        type=click.Choice([*RULES]),
+        default="hedge",
+        help="How weight moves: majority only when the vote errs, the others in every round.",
+    )
+    beta: float | str | None = option(
+        type=NumberOr("anytime", "doubling"), help="majority, randomized: what a mistake costs. [0.5]"
+    )
+    rate: float | str | None = option(
+        type=NumberOr(*RATES), help="hedge: a learning rate, or how to find one. [adahedge]"
+    )
+    horizon: int | None = option(type=click.IntRange(min=1), help="Tune the rate to so many rounds.")
+    switches: int | None = option(type=click.IntRange(min=1), help="share: how often the best expert changes.")
+    random_state: int = option("--seed", type=int, default=0, help="randomized: seed of the draws.")
 
+    def forecaster(self, rounds: int) -> Forecaster:
+        """The forecaster that the options name; an option that the rule has no use for is refused."""
+        from onepass.experts import FixedShare, Hedge, RandomizedWeightedMajority, WeightedMajority
 
-class NumberOr(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
-    """A number, or one of some words."""
-
-    def __init__(self, *words: str) -> None:
-        self.words, self.name = words, "|".join(("number", *words))
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
-        if value in self.words:
-            return str(value)
+        for name in ("beta", "rate", "switches"):
+            if getattr(self, name) is not None and name not in RULES[self.rule]:
+                raise click.UsageError(f"--{name} has no meaning for --rule {self.rule}.")
+        pace = self._pace()
         try:
-            return float(value)
-        except ValueError:
-            self.fail(f"{value!r} is neither a number nor one of {', '.join(self.words)}", param, ctx)
+            if self.rule == "share":
+                if isinstance(self.rate, str):
+                    raise click.UsageError("--rate must be a number for --rule share.")
+                return FixedShare(self.switches or 1, self.horizon or rounds, rate=self.rate)
+            if self.rule == "hedge":
+                return Hedge(pace)
+            if self.rule == "majority":
+                return WeightedMajority(0.5 if pace is None else pace)
+            return RandomizedWeightedMajority(0.5 if pace is None else pace, self.random_state)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+
+    def _pace(self) -> Any:
+        """A number, a way to find one, or None."""
+        from onepass.experts import AdaHedge, Anytime, Doubling, Horizon
+
+        given = self.rate if self.beta is None else self.beta
+        if self.horizon is None:
+            words: dict[Any, Any] = {"anytime": Anytime(), "doubling": Doubling(), "adahedge": AdaHedge()}
+            return words.get(given, given)
+        if given is not None:
+            raise click.UsageError("--horizon tunes the rate itself; leave --beta and --rate out.")
+        return Horizon(self.horizon)
 
 
-class Source(NamedTuple):
-    """Where the advice comes from, if not from a table: examples, and learners of them."""
-
-    data: str | None
-    learners: str
-    outcome: str
-
-
-class Results(NamedTuple):
+@dataclass(frozen=True)
+class Results:
     """What is shown of the result, and where."""
 
-    top: int
-    figure: str | None
-    report: str | None
-    force: bool
+    top: int = option(type=click.IntRange(min=1), default=10, help="Experts in the table.")
+    figure: str | None = option(type=click.Path(dir_okay=False), help="Draw weights and regret (.png, .svg, .pdf).")
+    report: str | None = option(**pages.OPTION)
+    force: bool = option(is_flag=True, help="Overwrite the figure and the page.")
 
 
 @click.command(cls=Sectioned)
 @click.argument("file", type=click.Path(allow_dash=True), required=False)
-@grouped(
-    "Advice",
-    "source",
-    Source,
-    click.option(
-        "--data", metavar="EXAMPLES", help="Instead of FILE: examples; the experts are learners, trained on the way."
-    ),
-    click.option(
-        "--experts", "learners", default="perceptron,margin,pa,pa2", show_default=True, help="Learners for --data."
-    ),
-    click.option("--outcome", default="outcome", show_default=True, help="The column that holds what came true."),
-)
-@grouped(
-    "Rule",
-    "choice",
-    dict,
-    click.option(
-        "--rule",
-        type=click.Choice(RULES),
-        default="hedge",
-        show_default=True,
-        help="How weight moves: majority only when the vote errs, the others in every round.",
-    ),
-    click.option(
-        "--beta", type=NumberOr("anytime", "doubling"), help="majority, randomized: what a mistake costs. [0.5]"
-    ),
-    click.option("--rate", type=NumberOr(*RATES), help="hedge: a learning rate, or how to find one. [adahedge]"),
-    click.option("--horizon", type=click.IntRange(min=1), help="Tune the rate to so many rounds."),
-    click.option("--switches", type=click.IntRange(min=1), help="share: how often the best expert changes."),
-    click.option(
-        "--seed", "random_state", type=int, default=0, show_default=True, help="randomized: seed of the draws."
-    ),
-)
-@grouped(
-    "Results",
-    "results",
-    Results,
-    click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Experts in the table."),
-    click.option("--figure", type=click.Path(dir_okay=False), help="Draw weights and regret (.png, .svg, .pdf)."),
-    pages.option,
-    click.option("--force", is_flag=True, help="Overwrite the figure and the page."),
-)
+@options_of(AdviceSource, "Advice")
+@options_of(Rule, "Rule")
+@options_of(Results, "Results")
 @inputs.options
-@options
+@terminal.options
 def command(
     file: str | None,
-    source: Source,
-    choice: dict[str, Any],
+    advice_source: AdviceSource,
+    rule: Rule,
     results: Results,
     reading: inputs.Reading,
-    as_json: bool,
-    quiet: bool,
+    messages: terminal.Messages,
 ) -> None:
     """Combine expert advice, and show the regret beside its bound.
 
@@ -132,160 +120,52 @@ def command(
     onepass experts advice.csv --ignore date --report page.html
     onepass experts --data train.svm --experts perceptron,margin,pa
     """
-    outputs = Outputs([path for path in (file, source.data) if path])
-    drawing = check_figure(outputs, results.figure, results.force)
+    from onepass.experts import FixedShare
+    from onepass.report.experts import details, draw
+
+    outputs = Outputs([path for path in (file, advice_source.data) if path])
+    figure = check_figure(outputs, results.figure, results.force)
     page = pages.check(outputs, results.report, results.force)
     outputs.claim("--on-error", reading.quarantine)
-    if (file is None) == (source.data is None):
+    if (file is None) == (advice_source.data is None):
         raise click.UsageError("either FILE or --data is needed")
-    table = read_advice(file, source.outcome, reading) if file else learned_advice(source, reading)
+    table = read_advice(file, advice_source.outcome, reading) if file else learned_advice(advice_source, reading)
     rounds = len(table.outcomes)
-    forecaster = make_forecaster(**choice, rounds=rounds)
-    with progress("playing", rounds, quiet) as tick:
+    forecaster = rule.forecaster(rounds)
+    with terminal.progress("playing", rounds, messages) as tick:
         run = forecaster.run(table.advice, table.outcomes, progress=tick)
     result = summary(run, table.names, results.top) | {"skipped": table.skipped}
-    if choice["switches"] is not None and choice["rule"] == "share":
-        result |= tracking(forecaster, table, choice["switches"])
-    if drawing is not None:
-        from onepass.report.experts import draw
-
-        with drawing.writing():
-            draw(run, drawing.path, table.names, overwrite=drawing.overwrite)
-        result["figure"] = drawing.written
+    if rule.switches is not None and isinstance(forecaster, FixedShare):
+        result |= tracking(forecaster, table, rule.switches)
+    if figure is not None:
+        with figure.writing():
+            draw(run, figure.path, table.names, overwrite=figure.overwrite)
+        result["figure"] = figure.written
     record = {"command": "experts", "forecaster": repr(forecaster), **result}
-    if page is not None or as_json:
-        from onepass.report.experts import details
-
-        made = pages.made(options=choice, data=pages.identity(file or str(source.data)))
+    if page is not None or messages.as_json:
+        made = pages.made(options=asdict(rule), data=pages.identity(file or str(advice_source.data)))
         record["details"] = details(run, table.names) | made
         record["report"] = pages.write(record, page)
-    if as_json:
-        print_json(record)
+    if messages.as_json:
+        terminal.print_json(record)
     else:
         show(run, result)
-        if page is not None and not quiet:
-            terminal.echo(f"wrote {terminal.name(page.written)}", err=True)
+        if page is not None:
+            messages.note(f"wrote {page.written}")
     outputs.settle()
-
-
-def read_advice(file: str, outcome: str, reading: inputs.Reading) -> AdviceTable:
-    """The CSV in `file`: an empty cell is an expert who sleeps."""
-    import numpy as np
-
-    if out_of_place := sorted(reading.arguments().keys() - OF_ADVICE):
-        raise click.UsageError(f"--{out_of_place[0].replace('_', '-')} is for --data, not for a FILE of advice.")
-    table = replace(reading, format=reading.format or "csv")
-    try:
-        with inputs.opened((file,), table, target=outcome, missing="indicator", header=True) as stream:
-            chunks = [(np.asarray(chunk.rows.values), chunk.labels) for chunk in stream]
-            inputs.check_bad(stream, reading, at_the_end=True)
-    except DataError as error:
-        if error.argument == "target":
-            error.remedy = "--outcome NAME"
-        elif advises(error.remedy, "ignore"):
-            error.remedy = "what an expert says is a number, or nothing if it sleeps; --ignore COLUMN leaves one out"
-        raise
-    outcomes = np.concatenate([labels for _, labels in chunks])
-    if outcomes.dtype.kind != "f":
-        raise DataError(f"column {outcome!r} holds text, not numbers", source=file)
-    values = np.concatenate([values for values, _ in chunks])
-    advice, asleep = np.split(values, 2, axis=1)
-    if not advice.shape[1]:
-        raise DataError(f"column {outcome!r} stands alone: at least one expert is needed", source=file)
-    return AdviceTable(list(stream.columns or ()), np.where(asleep > 0.0, np.nan, advice), outcomes, stream.skipped)
-
-
-def learned_advice(source: Source, reading: inputs.Reading) -> AdviceTable:
-    """The advice of learners: 0 or 1 for every example, as each predicted it before learning from it.
-
-    One pass each tells it all: a learner's prediction is the outcome but in the rounds of its mistakes.
-    """
-    import numpy as np
-
-    from onepass.passes import Pass
-
-    data, widest = str(source.data), reading.max_columns
-    try:
-        runs = {
-            name: Pass(name, order_alarm=False, max_trace_memory=1 << 62, max_features=widest)
-            for name in source.learners.split(",")
-        }
-    except ValueError as error:
-        raise click.UsageError(f"--experts: {error}") from None
-    labels = []
-    with inputs.opened((data,), reading) as stream:
-        for chunk in stream:
-            if chunk.labels is None:
-                raise DataError("no labels to learn from", source=data, remedy="--target names the label's column")
-            labels.append(chunk.labels)
-            try:
-                for run in runs.values():
-                    run.feed(chunk.rows, chunk.labels)
-            except DataError as error:
-                raise stream.located(error) from None
-        inputs.check_bad(stream, reading, at_the_end=True)
-    classes = next(iter(runs.values())).classes
-    outcomes = (np.concatenate(labels) == classes[-1]).astype(np.float64)
-    advice = np.repeat(outcomes[:, None], len(runs), axis=1)
-    for column, run in enumerate(runs.values()):
-        updates = run.trace().need_updates("experts")
-        wrong = updates.round[updates.margin <= 0.0] - 1
-        advice[wrong, column] = 1.0 - outcomes[wrong]
-    return AdviceTable(list(runs), advice, outcomes, stream.skipped)
-
-
-def make_forecaster(
-    *, rule: str, beta: Any, rate: Any, horizon: int | None, switches: int | None, random_state: int, rounds: int
-) -> Any:
-    """The forecaster that the options name; an option that the rule has no use for is refused."""
-    from onepass.experts import (
-        AdaHedge,
-        Anytime,
-        Doubling,
-        FixedShare,
-        Hedge,
-        Horizon,
-        RandomizedWeightedMajority,
-        WeightedMajority,
-    )
-
-    useful = {"majority": {"beta"}, "randomized": {"beta"}, "hedge": {"rate"}, "share": {"rate", "switches"}}[rule]
-    for name, value in {"beta": beta, "rate": rate, "switches": switches}.items():
-        if value is not None and name not in useful:
-            raise click.UsageError(f"--{name} has no meaning for --rule {rule}.")
-    given = beta if beta is not None else rate
-    if horizon is not None and given is not None:
-        raise click.UsageError("--horizon tunes the rate itself; leave --beta and --rate out.")
-    words: dict[Any, Any] = {"anytime": Anytime(), "doubling": Doubling(), "adahedge": AdaHedge()}
-    pace: Any = Horizon(horizon) if horizon is not None else words.get(given, given)
-    try:
-        if rule == "share":
-            if isinstance(rate, str):
-                raise click.UsageError("--rate must be a number for --rule share.")
-            return FixedShare(switches or 1, horizon or rounds, rate=rate)
-        if rule == "hedge":
-            return Hedge(pace)
-        if rule == "majority":
-            return WeightedMajority(0.5 if pace is None else pace)
-        return RandomizedWeightedMajority(0.5 if pace is None else pace, random_state)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
 
 
 def check_figure(outputs: Outputs, path: str | None, force: bool) -> Output | None:
     """The figure, if one is wanted; complains before the run, not after it, if it could not be written."""
     if path is None:
         return None
-    from onepass.report.style import FORMATS
-
-    if Path(path).suffix.lstrip(".").lower() not in FORMATS:
-        raise click.BadParameter(f"{path!r} must end in .{', .'.join(FORMATS)}", param_hint="--figure")
-    if find_spec("matplotlib") is None:
-        raise click.UsageError("figures need matplotlib: pip install 'onepass[report]'")
+    if Path(path).suffix.lower() not in FIGURES:
+        raise click.BadParameter(f"{path!r} must end in {', '.join(FIGURES)}", param_hint="--figure")
+    need_matplotlib()
     return outputs.check("--figure", path, force)
 
 
-def summary(run: Any, names: list[str], top: int) -> dict[str, Any]:
+def summary(run: Run, names: list[str], top: int) -> terminal.Record:
     """The result, by the API's names."""
     order = run.expert_losses.argsort(kind="stable")[:top]
     return {
@@ -304,7 +184,7 @@ def summary(run: Any, names: list[str], top: int) -> dict[str, Any]:
     }
 
 
-def tracking(forecaster: Any, table: AdviceTable, switches: int) -> dict[str, Any]:
+def tracking(forecaster: FixedShare, table: AdviceTable, switches: int) -> terminal.Record:
     """Fixed share's own comparison: the best sequence of experts in hindsight, and the bound against it."""
     from onepass.experts import oracle
 
@@ -314,7 +194,7 @@ def tracking(forecaster: Any, table: AdviceTable, switches: int) -> dict[str, An
     return {"sequence_loss": known.sequence_loss, "sequence_switches": known.switches, "tracking_bound": float(bound)}
 
 
-def show(run: Any, result: dict[str, Any]) -> None:
+def show(run: Run, result: terminal.Record) -> None:
     """The same for people."""
     realised = "" if run.mistakes is None or run.mistakes == run.loss else f", {run.mistakes:,} mistakes drawn"
     lines = [

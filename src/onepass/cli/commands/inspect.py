@@ -13,7 +13,7 @@ from onepass.cli import terminal
 @click.command("inspect")
 @click.argument("model", type=click.Path())
 @terminal.options
-def command(model: str, as_json: bool, quiet: bool) -> None:
+def command(model: str, messages: terminal.Messages) -> None:
     """Show learner, options, data and certificate of a model file. Nothing in it is executed.
 
     \b
@@ -33,7 +33,7 @@ def command(model: str, as_json: bool, quiet: bool) -> None:
         "non_zero": used,
         **{name: said[name] for name in ("format", "version", "classes", "bias", "radius", "sha256", "about")},
     }
-    if as_json:
+    if messages.as_json:
         terminal.print_json({"command": "inspect", **facts})
         return
     about = facts.pop("about")

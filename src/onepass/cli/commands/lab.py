@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from onepass.cli import pages, terminal
+from onepass.cli.options import option, options_of
 from onepass.cli.outputs import Outputs
-from onepass.cli.terminal import options, print_json, progress
+
+if TYPE_CHECKING:
+    from onepass.lab.results import Experiment
 
 EXPERIMENTS = {  # the name of each in onepass.lab.experiments, which is imported only when one is run
     "figure1": "A perceptron learns a perceptron: error 1.27/α.",
@@ -38,46 +42,63 @@ def command() -> None:
     """
 
 
-def run(name: str, replicas: int | None, alpha: float | None, output: str, force: bool, **how: Any) -> None:
-    """Check where the files go, run the experiment, write them, and say what was found."""
-    outputs = Outputs()
-    *figures, table = outputs.check_figures(Path(output), [f"{name}{suffix}" for suffix in SUFFIXES], force)
-    page = pages.check(outputs, how["report"], force)
-    from onepass.files import replacing
-    from onepass.lab.experiments import EXPERIMENTS as FUNCTIONS
-    from onepass.lab.experiments import RunOptions
-    from onepass.report.lab import draw
+@dataclass(frozen=True)
+class Simulation:
+    """How an experiment is run, and where its files go."""
 
-    chosen = {key: value for key, value in (("replicas", replicas), ("alpha", alpha)) if value is not None}
-    with progress(name, TICKS, how["quiet"]) as tick:
-        settings = RunOptions(how["seed"], how["threads"], lambda share: tick(int(TICKS * share)))
-        try:
-            experiment = FUNCTIONS[name](**chosen, how=settings)
-        except ValueError as error:
-            raise click.UsageError(str(error)) from error
+    replicas: int | None = option(type=click.IntRange(min=2), help="Students to simulate.")
+    alpha: float | None = option(type=float, help="Largest α (smooth: examples).")  # how large: see `subcommand`
+    seed: int = option(type=click.IntRange(min=0), default=1, help="Seed of all draws.")
+    threads: int | None = option(type=click.IntRange(min=1), help="Threads; the result does not depend on them.")
+    output: str = option("-o", "--output", type=click.Path(), default=".", help="Folder for the files.")
+    report: str | None = option(**pages.OPTION)
+    force: bool = option(is_flag=True, help="Overwrite files.")
+
+    def run(self, name: str, messages: terminal.Messages) -> Experiment:
+        """The experiment, under a bar."""
+        from onepass.lab.experiments import EXPERIMENTS as FUNCTIONS
+        from onepass.lab.experiments import RunOptions
+
+        chosen = {"replicas": self.replicas, "alpha": self.alpha}
+        with terminal.progress(name, TICKS, messages) as tick:
+            settings = RunOptions(self.seed, self.threads, lambda share: tick(int(TICKS * share)))
+            try:
+                given = {key: value for key, value in chosen.items() if value is not None}
+                return FUNCTIONS[name](**given, how=settings)
+            except ValueError as error:
+                raise click.UsageError(str(error)) from error
+
+
+def run(name: str, simulation: Simulation, messages: terminal.Messages) -> None:
+    """Check where the files go, run the experiment, write them, and say what was found."""
+    outputs, force = Outputs(), simulation.force
+    *figures, table = outputs.check_figures(Path(simulation.output), [f"{name}{suffix}" for suffix in SUFFIXES], force)
+    page = pages.check(outputs, simulation.report, force)
+    from onepass.files import replacing
+    from onepass.report.lab import details, draw
+
+    experiment = simulation.run(name, messages)
     for figure in figures:
         with figure.writing():
-            draw(experiment, figure.path, overwrite=force)
-    with table.writing(), replacing(table.path, overwrite=force) as rows:
+            draw(experiment, figure.path, overwrite=figure.overwrite)
+    with table.writing(), replacing(table.path, overwrite=table.overwrite) as rows:
         rows.write(experiment.table().encode())
     files = [file.written for file in (*figures, table)]
-    result = {"command": "lab", "experiment": name, **experiment.settings, "findings": _findings(experiment)}
-    if page is not None or how["as_json"]:
-        from onepass.report.lab import details
-
+    findings = [{**finding._asdict(), "holds": finding.holds} for finding in experiment.findings]
+    result = {"command": "lab", "experiment": name, **experiment.settings, "findings": findings}
+    if page is not None or messages.as_json:
         result["details"] = details(experiment) | pages.made()
         result["report"] = pages.write(result, page)
         files += [page.written] if page is not None else []
-    if how["as_json"]:
-        print_json(result | {"files": files})
+    if messages.as_json:
+        terminal.print_json(result | {"files": files})
     else:
         _show(experiment)
-        if not how["quiet"]:
-            terminal.echo(f"wrote {terminal.name(', '.join(files))}", err=True)
+        messages.note(f"wrote {', '.join(files)}")
     outputs.settle()
 
 
-def _show(experiment: Any) -> None:
+def _show(experiment: Experiment) -> None:
     """What was found beside what had to be."""
     rows = [("measured", "expected", "", "")]
     for f in experiment.findings:
@@ -87,25 +108,17 @@ def _show(experiment: Any) -> None:
     terminal.print_table(rows, "<")
 
 
-def _findings(experiment: Any) -> list[dict[str, Any]]:
-    return [{**finding._asdict(), "holds": finding.holds} for finding in experiment.findings]
-
-
 def subcommand(name: str, text: str) -> click.Command:
     """One experiment as a command; all have the same options."""
 
     @command.command(name, help=text)
-    @click.option("--replicas", type=click.IntRange(min=2), help="Students to simulate.")
-    @click.option("--alpha", type=click.FloatRange(min=LEAST.get(name, 100.0)), help="Largest α (smooth: examples).")
-    @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of all draws.")
-    @click.option("--threads", type=click.IntRange(min=1), help="Threads; the result does not depend on them.")
-    @click.option("-o", "--output", type=click.Path(), default=".", show_default=True, help="Folder for the files.")
-    @pages.option
-    @click.option("--force", is_flag=True, help="Overwrite files.")
-    @options
-    def experiment(**chosen: Any) -> None:
-        run(name, **chosen)
+    @options_of(Simulation)
+    @terminal.options
+    def experiment(simulation: Simulation, messages: terminal.Messages) -> None:
+        run(name, simulation, messages)
 
+    (alpha,) = [one for one in experiment.params if one.name == "alpha"]
+    alpha.type = click.FloatRange(min=LEAST.get(name, 100.0))
     return experiment
 
 

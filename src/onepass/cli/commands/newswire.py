@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import click
 
 from onepass.cli import terminal
+from onepass.cli.options import option, options_of
 from onepass.cli.outputs import Outputs
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which documents are drawn, and where they go."""
+
+    output: str = option("-o", "--output", required=True, help="Write svmlight here.")
+    force: bool = option(is_flag=True, help="Overwrite OUTPUT if it is there.")
+    skip: int = option(type=click.IntRange(0), default=0, help="Documents to leave out before.")
+    categories: str = option(default="CCAT,GCAT", help="Two or more, separated by commas.")
+    seed: int = option(type=int, default=0, help="Another newswire.")
 
 
 @click.command("newswire")
 @click.argument("documents", type=click.IntRange(1))
-@click.option("-o", "--output", required=True, help="Write svmlight here.")
-@click.option("--force", is_flag=True, help="Overwrite OUTPUT if it is there.")
-@click.option("--skip", type=click.IntRange(0), default=0, show_default=True, help="Documents to leave out before.")
-@click.option("--categories", default="CCAT,GCAT", show_default=True, help="Two or more, separated by commas.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Another newswire.")
+@options_of(Selection)
 @terminal.options
-def command(
-    documents: int, output: str, force: bool, skip: int, categories: str, seed: int, as_json: bool, quiet: bool
-) -> None:
+def command(documents: int, selection: Selection, messages: terminal.Messages) -> None:
     """Draw DOCUMENTS of a synthetic newswire: log2(1 + count) of each word, one category each.
 
     Two categories are labelled -1 and 1, more 0, 1, 2, … Document i depends on the seed and on i alone, so that
@@ -34,14 +42,14 @@ def command(
     from onepass.io import dump_svmlight
 
     outputs = Outputs()
-    place = outputs.check("--output", output, force)
+    place = outputs.check("--output", selection.output, selection.force)
     assert place is not None
-    names = tuple(categories.split(","))
-    wire = Newswire(seed)
+    names, skip = tuple(selection.categories.split(",")), selection.skip
+    wire = Newswire(selection.seed)
     with (
         place.writing(),
-        replacing(output, overwrite=force) as file,
-        terminal.progress("writing", documents, quiet) as tick,
+        replacing(place.path, overwrite=place.overwrite) as file,
+        terminal.progress("writing", documents, messages) as tick,
     ):
         for first in range(skip, skip + documents, 2048):
             last = min(first + 2048, skip + documents)
@@ -51,8 +59,6 @@ def command(
                 raise click.UsageError(str(error)) from None
             dump_svmlight(file, rows, 2 * codes - 1 if len(names) == 2 else codes)
             tick(last - skip)
-    if as_json:
-        terminal.print_json({"command": "newswire", "documents": documents, "output": place.written})
-    else:
-        terminal.echo(f"wrote {documents:,} documents to {terminal.name(place.written)}")
+    result = {"command": "newswire", "documents": documents, "output": place.written}
+    messages.result(result, lambda: f"wrote {documents:,} documents to {terminal.name(place.written)}")
     outputs.settle()

@@ -9,53 +9,63 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 import numpy as np
 
 from onepass.cli import inputs, signals, terminal
-from onepass.cli.options import Sectioned
+from onepass.cli.options import Sectioned, option, options_of
 from onepass.cli.outputs import Output, Outputs
 from onepass.cli.spelling import words
 from onepass.errors import DataError
 from onepass.files import replacing
 
 if TYPE_CHECKING:
+    from onepass.io import Stream
     from onepass.io.chunk import Labels
     from onepass.models import LinearModel
     from onepass.rows import AnyRows, Floats, Ints
 
-Sink = Callable[
-    [list[int], "Floats | None"], None
-]  # takes the places of the classes, and scores (None: nobody asked for them)
+Sink = Callable[[list[int], "Floats | None"], None]  # takes the places of the classes, and scores if they are wanted
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is written of every row, and where."""
+
+    output: str = option(
+        *("-o", "--output"),
+        default="-",
+        show_default=False,
+        help="Write here: .csv, .jsonl, .parquet, else plain.  [default: stdout]",
+    )
+    scores: bool = option(is_flag=True, help="Also the score, or one score per class (as `inspect` lists them).")
+    force: bool = option(is_flag=True, help="Overwrite OUTPUT if it is there.")
+    append: bool = option(is_flag=True, help="Write behind what OUTPUT holds (not .parquet).")
+    wider: str = option(type=click.Choice(["error", "ignore"]), default="error", help="Features beyond the model's.")
+
+
+class PredictionCount(NamedTuple):
+    """Rows that were predicted, those of them that had a label of their own, and those that were predicted wrong."""
+
+    rows: int = 0
+    labelled: int = 0
+    wrong: int = 0
 
 
 @click.command("predict", cls=Sectioned)
 @click.argument("model", type=click.Path())
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
-@click.option("-o", "--output", default="-", help="Write here: .csv, .jsonl, .parquet, else plain.  [default: stdout]")
-@click.option("--scores", is_flag=True, help="Also the score, or one score per class (as `inspect` lists them).")
-@click.option("--force", is_flag=True, help="Overwrite OUTPUT if it is there.")
-@click.option("--append", is_flag=True, help="Write behind what OUTPUT holds (not .parquet).")
-@click.option(
-    "--wider",
-    type=click.Choice(["error", "ignore"]),
-    default="error",
-    show_default=True,
-    help="Features beyond the model's.",
-)
+@options_of(Prediction)
 @inputs.options
 @terminal.message_options
 def command(
     model: str,
     paths: tuple[str, ...],
-    output: str,
-    scores: bool,
-    force: bool,
-    append: bool,
-    wider: str,
+    prediction: Prediction,
     reading: inputs.Reading,
     messages: terminal.Messages,
 ) -> None:
@@ -71,46 +81,64 @@ def command(
       onepass predict model.safetensors new.csv --target class --scores -o scored.csv
       zcat new.gz | onepass predict model.safetensors - --format svmlight | head
     """
-    if output == "-" and (messages.as_json or messages.as_jsonl):
-        raise click.UsageError("--json and --jsonl print on stdout, where the labels go: add --output FILE")
-    if output == "-" and sys.stdout is None:
-        raise click.UsageError("stdout is closed: --output FILE writes to a file")
     outputs = Outputs(paths, [model])
-    remedy = "--force overwrites it, --append writes behind it"
-    place = outputs.check("--output", output, force, append=append, remedy=remedy)
-    assert place is not None
+    place = _place(outputs, prediction, messages)
     outputs.claim("--on-error", reading.quarantine)
     found = _load(model)
-    classes = np.array(found.classes)
-    names = [label if isinstance(label, str) else inputs.label_text(label) for label in found.classes]
-    kept = found.about.get("reading")
-    own = inputs.recall(kept, found.features, reading)
-    rows = labelled = wrong = 0
+    own = inputs.recall(found.about.get("reading"), found.features, reading)
     with _interruptible(messages), inputs.opened(paths, reading, own, labelled=False) as stream:
-        inputs.check_bad(stream, reading)  # is it a number? Before anything is written
-        with _sink(place, scores, names, append) as write, terminal.bar(stream.total_bytes, messages) as tick:
-            for chunk in stream:
-                inputs.check_columns(stream, kept)
-                inputs.check_bad(stream, reading)
-                given = _narrowed(chunk.rows, found.features) if wider == "ignore" else chunk.rows
-                try:
-                    for where, at, decision in _predicted(found, given, scores):
-                        write(at.tolist(), decision)
-                        known, differ = _judged(classes[at], None if chunk.labels is None else chunk.labels[where])
-                        rows, labelled, wrong = rows + len(at), labelled + known, wrong + differ
-                except DataError as error:
-                    raise stream.located(error) from None
-                tick(stream.consumed, partial("{:,} rows".format, rows), partial(dict, rows=rows))
-            inputs.check_bad(stream, reading, at_the_end=True)
-    if labelled:
-        messages.note(f"{wrong / labelled:.4f} of the {labelled:,} labelled rows were predicted wrong")
+        tally = _predict(found, stream, place, prediction, reading, messages)
+    if tally.labelled:
+        messages.note(
+            f"{tally.wrong / tally.labelled:.4f} of the {tally.labelled:,} labelled rows were predicted wrong"
+        )
     if stream.skipped:
         messages.note(f"{stream.skipped:,} bad lines have no prediction, the first: {words(stream.faults[0])}")
-    if output != "-":
-        told = {"rows": rows, "labelled": labelled, "wrong": wrong, "skipped": stream.skipped}
-        result = {"command": "predict", **told, "output": place.written}
-        messages.result(result, lambda: f"wrote {rows:,} predictions to {terminal.name(place.written)}")
+    if place.path != "-":
+        result = {"command": "predict", **tally._asdict(), "skipped": stream.skipped, "output": place.written}
+        messages.result(result, lambda: f"wrote {tally.rows:,} predictions to {terminal.name(place.written)}")
     outputs.settle()
+
+
+def _place(outputs: Outputs, prediction: Prediction, messages: terminal.Messages) -> Output:
+    """Where predictions go, as far as that can be known before the model is."""
+    if prediction.output == "-" and messages.as_objects:
+        raise click.UsageError("--json and --jsonl print on stdout, where the labels go: add --output FILE")
+    if prediction.output == "-" and sys.stdout is None:
+        raise click.UsageError("stdout is closed: --output FILE writes to a file")
+    remedy = "--force overwrites it, --append writes behind it"
+    place = outputs.check("--output", prediction.output, prediction.force, append=prediction.append, remedy=remedy)
+    assert place is not None
+    return place
+
+
+def _predict(
+    model: LinearModel,
+    stream: Stream,
+    place: Output,
+    prediction: Prediction,
+    reading: inputs.Reading,
+    messages: terminal.Messages,
+) -> PredictionCount:
+    """Write what the model says of every row."""
+    classes, tally = np.array(model.classes), PredictionCount()
+    names = [inputs.label_text(label) if not isinstance(label, str) else label for label in model.classes]
+    inputs.check_bad(stream, reading)  # is it a number? Before anything is written
+    with _sink(place, prediction, names) as write, terminal.bar(stream.total_bytes, messages) as tick:
+        for chunk in stream:
+            inputs.check_columns(stream, model.about.get("reading"))
+            inputs.check_bad(stream, reading)
+            given = _narrowed(chunk.rows, model.features) if prediction.wider == "ignore" else chunk.rows
+            try:
+                for where, at, decision in _predicted(model, given, prediction.scores):
+                    write(at.tolist(), decision)
+                    known, differ = _judged(classes[at], None if chunk.labels is None else chunk.labels[where])
+                    tally = PredictionCount(tally.rows + len(at), tally.labelled + known, tally.wrong + differ)
+            except DataError as error:
+                raise stream.located(error) from None
+            tick(stream.consumed, partial("{:,} rows".format, tally.rows), partial(dict, rows=tally.rows))
+        inputs.check_bad(stream, reading, at_the_end=True)
+    return tally
 
 
 def _load(path: str) -> LinearModel:
@@ -164,9 +192,9 @@ def _narrowed(rows: AnyRows, features: int) -> AnyRows:
 
 
 @contextmanager
-def _sink(place: Output, scores: bool, names: list[str], append: bool) -> Iterator[Sink]:
+def _sink(place: Output, prediction: Prediction, names: list[str]) -> Iterator[Sink]:
     """Where predictions go. A file takes its place only when it is whole, unless it is appended to."""
-    output = place.path
+    output, scores, append = place.path, prediction.scores, prediction.append
     kind = output.rsplit(".", 1)[-1].lower() if output != "-" else "txt"
     if kind == "parquet" and append:
         raise click.UsageError("--append: a Parquet file cannot be appended to")

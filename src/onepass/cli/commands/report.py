@@ -16,7 +16,7 @@ from onepass.cli.outputs import Outputs
 @click.option("-o", "--output", metavar="FILE", help="The page; - is stdout.  [default: RUN with the ending .html]")
 @click.option("--force", is_flag=True, help="Overwrite the page if it is there.")
 @terminal.options
-def command(runs: tuple[str, ...], output: str | None, force: bool, as_json: bool, quiet: bool) -> None:
+def command(runs: tuple[str, ...], output: str | None, force: bool, messages: terminal.Messages) -> None:
     """Make one HTML file from a run: it needs no network and no scripts, and holds all its figures.
 
     RUN is what train, compare, experts, cluster or lab printed with --json (or --jsonl), or a saved model, or both: a
@@ -54,8 +54,6 @@ def command(runs: tuple[str, ...], output: str | None, force: bool, as_json: boo
         return
     with place.writing():
         write_page(page, target, overwrite=force)
-    if as_json:
-        terminal.print_json({"command": "report", "output": place.written})
-    else:
-        terminal.echo(f"wrote {terminal.name(place.written)}")
+    result = {"command": "report", "output": place.written}
+    messages.result(result, lambda: f"wrote {terminal.name(place.written)}")
     outputs.settle()

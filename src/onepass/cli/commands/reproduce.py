@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from onepass.cli import terminal
+from onepass.cli.options import option, options_of
 from onepass.cli.outputs import Output, Outputs
-from onepass.cli.terminal import options, print_json, progress
+
+if TYPE_CHECKING:
+    from onepass.experiments import Corpus, Design, Study
 
 FIGURES = {"figure2": "perceptron", "figure3": "margin"}
 LOSSES, TABLE, CERTIFICATES = (
@@ -22,26 +26,54 @@ DOCUMENTS, QUICK = 50_000, 6_000
 TICKS = 1000  # of the progress bar
 
 
+@dataclass(frozen=True)
+class Protocol:
+    """On which documents, how often, and where the files go."""
+
+    data: str | None = option(
+        metavar="FOLDER|FILE|rcv1", help="Files of RCV1-v2, or labelled rows.  [default: newswire]"
+    )
+    documents: int | None = option(
+        type=click.IntRange(1000), help=f"Newswire documents to draw.  [default: {DOCUMENTS}]"
+    )
+    repeats: int | None = option(type=click.IntRange(2), help="Random splits and orders.  [default: 10]")
+    per_decade: int | None = option(
+        type=click.IntRange(1, 100), help="Pauses from one power of ten to the next.  [default: 8]"
+    )
+    quick: bool = option(is_flag=True, help="A minute's run: 6,000 documents, 3 repeats, 4 pauses a decade.")
+    delta: float = option(type=click.FloatRange(0, 1, True, True), default=0.05, help="Of certificates.")
+    seed: int = option(type=click.IntRange(min=0), default=0, help="Of newswire, splits and orders.")
+    threads: int | None = option(type=click.IntRange(min=1), help="Threads; the result does not depend on them.")
+    output: str = option("-o", "--output", type=click.Path(), default=".", help="Folder for the files.")
+    force: bool = option(is_flag=True, help="Overwrite files.")
+
+    def check(self) -> None:
+        """Refuse documents that are not there, or that come from two places."""
+        if self.data is not None and self.documents is not None:
+            raise click.UsageError("--documents draws a newswire: leave it out with --data")
+        if self.data is not None and not Path(self.data).exists() and self.data != "rcv1":
+            raise click.UsageError(f"--data: {self.data!r} is not there (a folder, a file, or the word rcv1 expected)")
+
+    def corpus(self) -> Corpus:
+        """The documents."""
+        from onepass.experiments import newswire, read
+
+        drawn = self.documents or (QUICK if self.quick else DOCUMENTS)
+        return (read(self.data) if self.data else newswire(drawn, self.seed)).scaled()
+
+    def design(self) -> Design:
+        """How the experiment is made."""
+        from onepass.experiments import Design
+
+        repeats, per_decade = (3, 4) if self.quick else (10, 8)
+        return Design(self.repeats or repeats, self.per_decade or per_decade, self.delta, self.seed)
+
+
 @click.command("reproduce", short_help="Repeat the experiments of the cutoff-averaging paper.")
 @click.argument("figure", type=click.Choice([*FIGURES, "all"]), default="all")
-@click.option("--data", metavar="FOLDER|FILE|rcv1", help="Files of RCV1-v2, or labelled rows.  [default: newswire]")
-@click.option("--documents", type=click.IntRange(1000), help=f"Newswire documents to draw.  [default: {DOCUMENTS}]")
-@click.option("--repeats", type=click.IntRange(2), help="Random splits and orders.  [default: 10]")
-@click.option(
-    "--per-decade", type=click.IntRange(1, 100), help="Pauses from one power of ten to the next.  [default: 8]"
-)
-@click.option("--quick", is_flag=True, help="A minute's run: 6,000 documents, 3 repeats, 4 pauses a decade.")
-@click.option(
-    "--delta", type=click.FloatRange(0, 1, True, True), default=0.05, show_default=True, help="Of certificates."
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of newswire, splits and orders."
-)
-@click.option("--threads", type=click.IntRange(min=1), help="Threads; the result does not depend on them.")
-@click.option("-o", "--output", type=click.Path(), default=".", show_default=True, help="Folder for the files.")
-@click.option("--force", is_flag=True, help="Overwrite files.")
-@options
-def command(figure: str, data: str | None, output: str, force: bool, as_json: bool, quiet: bool, **how: Any) -> None:
+@options_of(Protocol)
+@terminal.options
+def command(figure: str, protocol: Protocol, messages: terminal.Messages) -> None:
     """Train on every pair of categories, pause at growing sizes, and measure each conversion on a test set.
 
     figure2 is the Perceptron in 0-1 loss, figure3 the margin-based Perceptron in hinge loss. Each writes FIGURE.png,
@@ -55,45 +87,35 @@ def command(figure: str, data: str | None, output: str, force: bool, as_json: bo
       onepass reproduce figure3 --data news.svm --repeats 5 --json
     """
     names = list(FIGURES) if figure == "all" else [figure]
-    folder = Path(output)
-    outputs = Outputs([data] if data else [])
-    files = {
-        name: outputs.check_figures(folder, [f"{name}{end}" for end in (*LOSSES, TABLE, *CERTIFICATES)], force)
-        for name in names
-    }
-    if data is not None and how["documents"] is not None:
-        raise click.UsageError("--documents draws a newswire: leave it out with --data")
-    if data is not None and not Path(data).exists() and data != "rcv1":
-        raise click.UsageError(f"--data: {data!r} is not there (a folder, a file, or the word rcv1 expected)")
-    from onepass.experiments import Design, newswire, read, study
+    outputs = Outputs([protocol.data] if protocol.data else [])
+    endings, folder = (*LOSSES, TABLE, *CERTIFICATES), Path(protocol.output)
+    files = [outputs.check_figures(folder, [f"{name}{end}" for end in endings], protocol.force) for name in names]
+    protocol.check()
+    from onepass.experiments import study
 
-    quick = how["quick"]
-    documents = how["documents"] or (QUICK if quick else DOCUMENTS)
-    design = Design(
-        how["repeats"] or (3 if quick else 10), how["per_decade"] or (4 if quick else 8), how["delta"], how["seed"]
-    )
-    with progress("reading" if data else "drawing documents", None, quiet):
-        corpus = (read(data) if data else newswire(documents, how["seed"])).scaled()
-    with progress("training (the first time also compiling)", TICKS, quiet) as tick:
+    design = protocol.design()
+    with terminal.progress("reading" if protocol.data else "drawing documents", None, messages):
+        corpus = protocol.corpus()
+    with terminal.progress("training (the first time also compiling)", TICKS, messages) as tick:
         learners = [FIGURES[name] for name in names]
-        found = study(corpus, learners, design, threads=how["threads"], tick=lambda share: tick(int(TICKS * share)))
-    with progress("drawing figures", None, quiet):
-        for name, result in zip(names, found, strict=True):
-            _write(result, files[name], force)
-    written = [file.written for name in names for file in files[name]]
-    if as_json:
+        found = study(corpus, learners, design, threads=protocol.threads, tick=lambda share: tick(int(TICKS * share)))
+    with terminal.progress("drawing figures", None, messages):
+        for result, outs in zip(found, files, strict=True):
+            _write(result, outs)
+    written = [file.written for outs in files for file in outs]
+    if messages.as_json:
         said = {name: _plain(result) for name, result in zip(names, found, strict=True)}
         about = {"command": "reproduce", "data": corpus.name, "remarks": list(corpus.remarks), **vars(design)}
-        print_json({**about, **said, "files": written})
+        terminal.print_json({**about, **said, "files": written})
     else:
         for result in found:
             show(result)
-        for line in () if quiet else (*corpus.remarks, f"wrote {terminal.name(', '.join(written))}"):
-            terminal.echo(line, err=True)
+        for line in (*corpus.remarks, f"wrote {', '.join(written)}"):
+            messages.note(line)
     outputs.settle()
 
 
-def _write(result: Any, files: list[Output], force: bool) -> None:
+def _write(result: Study, files: list[Output]) -> None:
     """The figures and the table of a study, in the order of their names."""
     from onepass.files import replacing
     from onepass.report.experiments import draw_certificates, draw_losses
@@ -102,12 +124,12 @@ def _write(result: Any, files: list[Output], force: bool) -> None:
     for draw, figures in ((draw_losses, losses), (draw_certificates, certificates)):
         for figure in figures:  # each for itself: one that another process was faster with leaves the others alone
             with figure.writing():
-                draw(result, figure.path, overwrite=force)
-    with table.writing(), replacing(table.path, overwrite=force) as file:
+                draw(result, figure.path, overwrite=figure.overwrite)
+    with table.writing(), replacing(table.path, overwrite=table.overwrite) as file:
         file.write(result.table().encode())
 
 
-def _plain(result: Any) -> dict[str, Any]:
+def _plain(result: Study) -> terminal.Record:
     return {
         "learner": result.learner,
         "loss": result.loss,
@@ -116,7 +138,7 @@ def _plain(result: Any) -> dict[str, Any]:
     }
 
 
-def show(result: Any) -> None:
+def show(result: Study) -> None:
     """The ends of the curves as a table, and what they messages."""
     hinge = result.loss == "hinge"
     name = "Margin-based Perceptron, hinge" if hinge else "Perceptron, 0-1"
@@ -142,7 +164,7 @@ MEANING = {
 }
 
 
-def sentences(result: Any) -> list[str]:
+def sentences(result: Study) -> list[str]:
     """What the curves say together."""
     lines, n = result.lines(), len(result.curves)
     said = []

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from onepass.cli import checkpoints, distributed, inputs, memory, pages, python_code, signals, terminal, training
 from onepass.cli.options import Arguments, Sectioned, Size, option, options_of
 from onepass.cli.outputs import Output, Outputs
+from onepass.names import CONVERSIONS
+
+if TYPE_CHECKING:
+    from onepass.passes import Pass
 
 
 @dataclass(frozen=True)
@@ -19,24 +23,18 @@ class Request:
     """What is to be made of the files, and where it goes."""
 
     output: str | None = option("-o", "--output", type=click.Path(), help="Write the model here (safetensors).")
-    report: str | None = option("--report", **pages.OPTION)
-    force: bool = option("--force", is_flag=True, help="Overwrite OUTPUT and the page if they are there.")
+    report: str | None = option(**pages.OPTION)
+    force: bool = option(is_flag=True, help="Overwrite OUTPUT and the page if they are there.")
     conversion: str = option(
-        "--conversion",
-        type=click.Choice(training.CONVERSIONS),
-        default="cutoff",
-        show_default=True,
-        help="How the hypotheses become one model.",
+        type=click.Choice([*CONVERSIONS]), default="cutoff", help="How the hypotheses become one model."
     )
     validation_fraction: float = option(
-        "--validation-fraction", type=float, default=0.0, help="Rows kept out, for --conversion validation."
+        type=float, default=0.0, show_default=False, help="Rows kept out, for --conversion validation."
     )
-    stop_at: float | None = option("--stop-at", type=float, help="Stop as soon as the certified risk is at most this.")
-    require_risk: float | None = option(
-        "--require-risk", type=float, help="Exit with 5 unless the certified risk is at most this."
-    )
-    max_memory: int | None = option("--max-memory", type=Size(), help="Refuse a run that may need more.")
-    show_code: bool = option("--show-code", is_flag=True, help="Print the equivalent Python and stop.")
+    stop_at: float | None = option(type=float, help="Stop as soon as the certified risk is at most this.")
+    require_risk: float | None = option(type=float, help="Exit with 5 unless the certified risk is at most this.")
+    max_memory: int | None = option(type=Size(), help="Refuse a run that may need more.")
+    show_code: bool = option(is_flag=True, help="Print the equivalent Python and stop.")
 
     def arguments(self) -> Arguments:
         """What a `Pass` is told of it."""
@@ -164,26 +162,27 @@ def _train(
 ) -> terminal.Record:
     """Learn in this process, or find that this was done."""
     checkpointer = files.checkpointer
-    run: Any = training.make(options)
+    run = training.make(options)
     checkpointer.restore(run, reading)
     if checkpointer.finished:
         result, text = checkpointer.result(paths, request.output)
         pages.write(result, files.page)
         messages.result(result, lambda: text)
         return result
-    shown = bool(request.report) or messages.as_json or messages.as_jsonl
-    run = pages.watched(run, shown, checkpointer.history)
+    history = pages.watched(run, request.report, messages, checkpointer.history)
+    if history is not None:
+        checkpointer.looks = history.remember
     with inputs.opened(paths, reading, resumed=checkpointer) as stream:
         messages.note(
             f"reading {terminal.name(', '.join(stream.paths[:3]))} as {stream.format}, compression {stream.compression}"
         )
         checkpointer.look_at(stream)
         look = partial(memory.check, run, stream, reading, request.max_memory, messages, training.peak_memory())
-        trained = training.feed(run, stream, reading, messages, checkpointer, look)
+        trained = training.feed(run, stream, reading, messages, checkpointer, look, history)
         notes = stream.notes
     for note in [*notes, *_no_better_than_a_guess(run)]:
         messages.note(note)
-    details = partial(pages.of_pass, run, stream, reading, options) if shown else None
+    details = None if history is None else partial(pages.of_pass, history, stream, reading, options)
     with signals.gate(messages.quiet) as gate:
         try:
             with gate.waiting():  # all rows are learned: what they have given is not to be lost
@@ -203,8 +202,7 @@ def _conclude(
     messages: terminal.Messages,
 ) -> terminal.Record:
     """Write model, page and checkpoint, and say what came out."""
-    run: Any = trained.run
-    checkpointer = files.checkpointer
+    run, checkpointer = trained.run, files.checkpointer
     model, page = (None, None) if trained.interrupted else (files.model, files.page)
     if trained.interrupted:
         messages.note(f"interrupted after {run.rows:,} rows; neither model nor page was written")
@@ -233,7 +231,7 @@ def _conclude(
     return result
 
 
-def _no_better_than_a_guess(run: Any) -> list[str]:
+def _no_better_than_a_guess(run: Pass) -> list[str]:
     """A note, if the most frequent label alone would have made fewer mistakes."""
     seen = run.guards.order.seen
     if seen.sum() < 100 or run.mistakes / max(run.rounds, 1) < (share := 1.0 - seen.max() / seen.sum()):
