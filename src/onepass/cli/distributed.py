@@ -12,12 +12,15 @@ import click
 
 from onepass.cli import inputs, terminal, training
 from onepass.cli.options import Arguments, Size, option, options_of
+from onepass.errors import ConversionError
 
 if TYPE_CHECKING:
-    from onepass.certificates import Certificate
     from onepass.scale.inputs import Inputs
     from onepass.scale.learning import Progress
     from onepass.scale.merged import Merged
+
+
+TLS = ("tls_ca_file", "tls_cert", "tls_key")
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,7 @@ class Distribution:
     @property
     def tls(self) -> dict[str, str]:
         """The TLS files that were given."""
-        given = {"tls_ca_file": self.tls_ca_file, "tls_cert": self.tls_cert, "tls_key": self.tls_key}
-        return {name: file for name, file in given.items() if file is not None}
+        return {name: file for name in TLS if (file := getattr(self, name)) is not None}
 
 
 options = options_of(Distribution, "Several machines")
@@ -143,28 +145,20 @@ def check(distribution: Distribution, reading: inputs.Reading, output: str | Non
 
 def _refuse(options: Arguments) -> None:
     """What several machines cannot give, before any of them is started."""
-    from onepass.errors import ConversionError
     from onepass.scale.tasks import refuse
 
     run = training.make(options)
-    try:
+    with terminal.usage_errors(ConversionError):
         refuse(run.conversion, run.cutoffs, options)
-    except ConversionError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def _cut(paths: tuple[str, ...], chunk_bytes: int, given: Arguments) -> Inputs:
-    from onepass.errors import DataError
     from onepass.scale.inputs import cut
 
     if "-" in paths:
         raise click.UsageError("stdin cannot be spread over workers: save it first")
-    try:
+    with terminal.usage_errors(TypeError, ValueError, OSError):
         return cut(list(paths), chunk_bytes=chunk_bytes, **given)
-    except (TypeError, ValueError, OSError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise click.UsageError(str(error)) from None
 
 
 @contextmanager
@@ -179,20 +173,18 @@ def _connected(distribution: Distribution) -> Iterator[Any]:
     assert distribution.dask is not None
     if distribution.tls and distribution.dask.startswith("tcp://"):
         raise click.UsageError(f"--tls-…: {distribution.dask} is not encrypted; the address must start with tls://")
-    files: dict[str, str | None] = {name: distribution.tls.get(name) for name in ("tls_ca_file", "tls_cert", "tls_key")}
-    if wrong := tls_faults(distribution.dask, files):
+    if wrong := tls_faults(distribution.dask, {name: getattr(distribution, name) for name in TLS}):
         raise click.UsageError("; ".join(f"--{name.replace('_', '-')}: {why}" for name, why in wrong.items()))
     with connect(distribution.dask, **distribution.tls) as client:
         yield client
 
 
 def _learn(parts: Inputs, client: Any, waves: int, options: Arguments, messages: terminal.Messages) -> Merged:
-    from onepass.errors import DataError
     from onepass.scale.learning import learn
 
     latest: Progress | None = None
     try:
-        with terminal.bar(parts.bytes, messages) as tick:
+        with terminal.usage_errors(ValueError, TypeError), terminal.bar(parts.bytes, messages) as tick:
 
             def watch(progress: Progress) -> None:
                 nonlocal latest
@@ -200,10 +192,6 @@ def _learn(parts: Inputs, client: Any, waves: int, options: Arguments, messages:
                 tick(progress.bytes, lambda: _note(progress), lambda: _facts(progress))
 
             return learn(parts, client, waves=waves, watch=watch, **options)
-    except (ValueError, TypeError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise click.UsageError(str(error)) from None
     except KeyboardInterrupt:
         if latest is not None:
             messages.note(f"interrupted after {latest.done} of {latest.chunks} chunks; no model was written. So far:")
@@ -214,28 +202,17 @@ def _learn(parts: Inputs, client: Any, waves: int, options: Arguments, messages:
 def _note(progress: Progress) -> str:
     """The right end of the bar: the certificate speaks of the longest complete prefix of the chunks."""
     certificate = progress.certificate()
-    risk = "risk ≤ ?" if certificate is None else _risk(certificate)
+    risk = "risk ≤ ?" if certificate is None else training.risk_text(certificate)
     again = f"  {progress.again} again" * (progress.again > 0)
     chunks = f"{progress.done}/{progress.chunks} chunks"
     return f"{chunks}  {progress.rows:,} rows  {progress.mistakes:,} mistakes  {risk}{again}"
 
 
-def _risk(certificate: Certificate) -> str:
-    return "no certificate" if certificate.withheld else f"risk ≤ {certificate.risk:.3f}"
-
-
 def _facts(progress: Progress) -> terminal.Record:
     certificate = progress.certificate()
-    return {
-        "done": progress.done,
-        "chunks": progress.chunks,
-        "wave": progress.wave,
-        "rows": progress.rows,
-        "mistakes": progress.mistakes,
-        "bytes": progress.bytes,
-        "again": progress.again,
-        "risk": None if certificate is None or certificate.withheld else certificate.risk,
-    }
+    known = ("done", "chunks", "wave", "rows", "mistakes", "bytes", "again")
+    risk = None if certificate is None or certificate.withheld else certificate.risk
+    return {**{name: getattr(progress, name) for name in known}, "risk": risk}
 
 
 def _many(number: int, thing: str) -> str:

@@ -38,49 +38,34 @@ def option(*names: str, about: dict[str, Any] | None = None, **how: Any) -> Any:
     return field(default=default, metadata={**(about or {}), "option": (names, how)})
 
 
-def grouped(
-    section: str, argument: str, make: Callable[..., Any], *choices: Callable[[Command], Command]
-) -> Callable[[Command], Command]:
-    """The command with these options more; it gets make(**values) as one argument.
-
-    The help of a `Sectioned` command shows them under the heading `section`.
-    """
-
-    def decorate(function: Command) -> Command:
-        @click.pass_context
-        def command(context: click.Context, /, **given: Any) -> Any:
-            own = make(**{name: given.pop(name) for name in names})
-            return context.invoke(function, **{argument: own}, **given)
-
-        wrapped: Any = command
-        wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
-        wrapped.__click_params__ = list(getattr(function, "__click_params__", []))
-        before = len(wrapped.__click_params__)
-        for choice in reversed(choices):
-            wrapped = choice(wrapped)
-        added = wrapped.__click_params__[before:]
-        names = [parameter.name for parameter in added]
-        for parameter in added:
-            parameter.section = section
-        return wrapped  # type: ignore[no-any-return]
-
-    return decorate
-
-
 def options_of(
     kind: type[Kind], section: str = "Options", make: Callable[..., Any] | None = None, only: Sequence[str] = ()
 ) -> Callable[[Command], Command]:
     """The command with an option for each field of the dataclass; it gets them as one argument, named as the class.
 
-    `make` is called in place of the class; `only` these fields are options, in this order, if any are named.
+    The help of a `Sectioned` command shows them under the heading `section`. `make` is called in place of the class;
+    `only` these fields are options, in this order, if any are named.
     """
     declared = {one.name: one.metadata["option"] for one in fields(kind) if "option" in one.metadata}  # type: ignore[arg-type]
-    choices = [_choice(name, *declared[name]) for name in only or declared]
-    return grouped(section, re.sub(r"\B(?=[A-Z])", "_", kind.__name__).lower(), make or kind, *choices)
+    argument = re.sub(r"\B(?=[A-Z])", "_", kind.__name__).lower()
+    names = [*(only or declared)]
 
+    def decorate(function: Command) -> Command:
+        @click.pass_context
+        def command(context: click.Context, /, **given: Any) -> Any:
+            own = (make or kind)(**{name: given.pop(name) for name in names})
+            return context.invoke(function, **{argument: own}, **given)
 
-def _choice(name: str, names: Sequence[str], how: dict[str, Any]) -> Callable[[Command], Command]:
-    return click.option(*(names or [f"--{name.replace('_', '-')}"]), name, **how)
+        wrapped: Any = command
+        wrapped.__name__, wrapped.__doc__ = function.__name__, function.__doc__
+        wrapped.__click_params__ = list(getattr(function, "__click_params__", []))
+        for name in reversed(names):
+            words, how = declared[name]
+            wrapped = click.option(*(words or [f"--{name.replace('_', '-')}"]), name, **how)(wrapped)
+            wrapped.__click_params__[-1].section = section
+        return wrapped  # type: ignore[no-any-return]
+
+    return decorate
 
 
 class Sectioned(click.Command):

@@ -4,8 +4,8 @@
     page = outputs.check("--report", report, force)     # says now, not after an hour, why it could not be written
     ...
     if page is not None:
-        with page.writing():
-            write_page(..., page.path, overwrite=page.overwrite)
+        with page.opened() as file:
+            file.write(...)
     outputs.settle()                                    # refuses, at the end, what another process was faster with
 
 An output is never what is read (data, model, config file), nor another output, by whatever name or link it goes, with
@@ -21,11 +21,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO
 
 import click
 
 from onepass.errors import DataError, OutputTakenError, printable
-from onepass.files import sweep
+from onepass.files import replacing, sweep
 
 STANDARD = "-"  # stdin where something is read, stdout where something is written
 LEAST = 1 << 16  # bytes without which a disk counts as full
@@ -59,6 +60,12 @@ class Output:
             place = "stdout" if self.path == STANDARD else printable(self.path)
             intact = "" if self.path == STANDARD or self.append else "; what was there before is intact"
             raise click.ClickException(f"cannot write to {place}: {error.strerror or error}{intact}") from None
+
+    @contextmanager
+    def opened(self) -> Iterator[IO[bytes]]:
+        """The file, to be written; it takes its place only when it is whole."""
+        with self.writing(), replacing(self.path, overwrite=self.overwrite) as file:
+            yield file
 
     def check_space(self, needed: int) -> None:
         """Refuse what will not fit, as soon as it is known how much that is."""

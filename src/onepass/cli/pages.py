@@ -41,11 +41,12 @@ def write(record: Record, page: Output | None) -> str | None:
     """Write the page of this result, if one was asked for; where it is."""
     if page is None:
         return None
-    from onepass.report.page import write as write_page
+    from onepass.report.page import render
     from onepass.report.records import page_of
 
-    with page.writing():
-        write_page(page_of(record, page.path), page.path, overwrite=page.overwrite)
+    text = render(page_of(record, page.path))
+    with page.opened() as file:
+        file.write(text.encode())
     return page.written
 
 

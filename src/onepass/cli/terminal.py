@@ -49,6 +49,26 @@ def show(error: click.ClickException) -> None:
     echo(text.getvalue().removesuffix("\n"), err=True)
 
 
+@contextmanager
+def usage_errors(*kinds: type[Exception]) -> Iterator[None]:
+    """What the library says of a wrong argument is wrong usage here; bad data stays bad data."""
+    try:
+        yield
+    except DataError:
+        raise
+    except kinds as error:
+        raise click.UsageError(str(error)) from None
+
+
+@contextmanager
+def opening(path: str) -> Iterator[None]:
+    """A file that cannot be opened is wrong usage."""
+    try:
+        yield
+    except OSError as error:
+        raise click.UsageError(f"{name(path)}: {error.strerror}") from None
+
+
 def escaped(text: str) -> str:
     """The text with all control characters escaped but the ends of its lines."""
     return "\n".join(map(printable, text.split("\n")))

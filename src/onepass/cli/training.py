@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from onepass.history import History
     from onepass.io import Chunk, Stream
     from onepass.io.chunk import Labels
-    from onepass.labels import Label
-    from onepass.learners import Learner
     from onepass.passes import Pass
+    from onepass.scale.merged import Merged
 
 
 @dataclass(frozen=True)
@@ -83,25 +82,6 @@ def make(arguments: Arguments) -> Pass:
         raise click.UsageError(words(error.args[0] if error.args else error)) from None
 
 
-class Learned(Protocol):
-    """What has learned: a `Pass`, or what workers have `Merged`."""
-
-    @property
-    def rows(self) -> int: ...
-    @property
-    def rounds(self) -> int: ...
-    @property
-    def mistakes(self) -> int: ...
-    @property
-    def width(self) -> int: ...
-    @property
-    def classes(self) -> tuple[Label, ...]: ...
-    @property
-    def learner(self) -> Learner: ...
-    def certificate(self) -> Certificate: ...
-    def model(self) -> Any: ...
-
-
 class Training(ABC):
     """Learning from files, in this process or on workers: what is said of it, and its model."""
 
@@ -109,7 +89,7 @@ class Training(ABC):
     stopped = False  # before the end, by --stop-at
     took = 0.0  # seconds until the model was written
 
-    def __init__(self, run: Learned, start: float) -> None:
+    def __init__(self, run: Pass | Merged, start: float) -> None:
         self.run, self.start = run, start
 
     @property
@@ -161,7 +141,7 @@ class Training(ABC):
     def save(self, output: Output | None, reading: inputs.Reading) -> None:
         """Write the model, if one is wanted."""
         if output is not None:
-            model = self.run.model()
+            model: Any = self.run.model()
             model.about.update(self.about(reading))
             with output.writing():
                 model.save(output.path, overwrite=output.overwrite)
@@ -249,12 +229,16 @@ class LocalTraining(Training):
 
     def note(self) -> str:
         """The right end of the bar."""
-        certificate = self.run.certificate()
-        risk = "no certificate" if certificate.withheld else f"risk ≤ {certificate.risk:.3f}"
+        risk = risk_text(self.run.certificate())
         rate = (self.bytes - self.begun) / max(self.seconds, 1e-9) / 1e6
         return (
             f"{self.run.rows:,} rows  {rate:.0f} MB/s  {self.run.mistakes:,} mistakes  {risk}  {peak_memory():.0f} MB"
         )
+
+
+def risk_text(certificate: Certificate) -> str:
+    """What a bar says of a certificate."""
+    return "no certificate" if certificate.withheld else f"risk ≤ {certificate.risk:.3f}"
 
 
 def feed(

@@ -104,7 +104,8 @@ def prepare_repetition(
     radius = corpus.longest * (1.0 + 1e-12) if LEARNERS[learner] == "hinge" else None
     width = corpus.X.shape[1]
     fed = Pass(learner, classes=(0, 1), radius=radius, horizon=rounds, fit_intercept=False, n_features=width)
-    rows: AnyRows = _rows(corpus.X[problem.places[test]])
+    X = corpus.X[problem.places[test]]
+    rows: AnyRows = Rows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data)
     if radius is not None:
         rows = onto_ball(rows, radius)
     exam = Exam(rows, problem.codes[test], LEARNERS[learner])
@@ -151,7 +152,3 @@ def hindsight(trace: Trace, exam: Exam) -> float:
     cutoff = CONVERSIONS["cutoff"]
     family = [k for block in cutoff.choices(trace, exam.loss) for k in block.value.tolist()]
     return min(exam.losses(trace, *(cutoff.members(trace, k) for k in family)))
-
-
-def _rows(X: Any) -> Rows:
-    return Rows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data)

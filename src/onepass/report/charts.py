@@ -50,7 +50,7 @@ def over_rounds(key: str, history: dict[str, list[Any]], watched: dict[str, Any]
         f"The loss is what the hypothesis of each round lost on an example it had not seen. {said}"
     )
     table = TableBlock("Certificate and loss over the rounds", columns, rows, frozenset(columns))
-    return Figure("Certificate and loss over the rounds", caption, shown.markup, table)
+    return shown.block(caption, table)
 
 
 def _lately(history: dict[str, list[Any]]) -> list[tuple[int, float]]:
@@ -96,7 +96,7 @@ def against_k(key: str, cutoffs: dict[str, list[Any]], watched: dict[str, Any]) 
         "points hold together."
     )
     table = TableBlock("Bound against the cutoff", columns, rows, frozenset(columns), frozenset({best}))
-    return Figure("Bound against the cutoff k", caption, shown.markup, table)
+    return shown.block(caption, table)
 
 
 def survival_times(key: str, survival: dict[str, list[int]]) -> Figure:
@@ -128,7 +128,7 @@ def survival_times(key: str, survival: dict[str, list[int]]) -> Figure:
     columns = ["rounds survived", "hypotheses", "share", "their rounds", "share of rounds"]
     caption = f"{said} Good hypotheses survive: this is what cutoff averaging counts."
     table = TableBlock("Survival times", columns, rows, frozenset(columns))
-    return Figure("How long hypotheses lived", caption, shown.markup, table)
+    return shown.block(caption, table)
 
 
 def heaviest(key: str, features: Sequence[dict[str, Any]]) -> Figure:
@@ -148,7 +148,7 @@ def heaviest(key: str, features: Sequence[dict[str, Any]]) -> Figure:
         axes.margins(y=0.01)
         axes.set(xlabel="weight")
     caption = f"{said} Solid bars are positive, hatched ones negative."
-    return Figure("Heaviest weights", caption, shown.markup)
+    return shown.block(caption)
 
 
 def certified_and_measured(key: str, lines: Sequence[dict[str, Any]], measure: str, words: str) -> Figure:
@@ -179,7 +179,7 @@ def certified_and_measured(key: str, lines: Sequence[dict[str, Any]], measure: s
     columns = ["conversion", "certified", words]
     rows = [[name, round_up(r), f"{m:.4f}"] for name, r, m in zip(names, risks, measured, strict=True)]
     table = TableBlock("What each conversion certifies", columns, rows, frozenset(columns[1:]))
-    return Figure("What each conversion certifies", said, shown.markup, table)
+    return shown.block(said, table)
 
 
 def label_text(label: Any) -> str:

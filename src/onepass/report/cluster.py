@@ -159,7 +159,7 @@ def _plane(plane: dict[str, Any], k: int) -> Figure:
         for axis in (shown.axes.xaxis, shown.axes.yaxis):
             thousands(axis)
         shown.axes.set(**dict(zip(("xlabel", "ylabel"), map(clipped, plane["axes"]), strict=False)))
-    return Figure("The points and their centres", said, shown.markup)
+    return shown.block(said)
 
 
 def _inertia(history: Sequence[float]) -> Figure:
@@ -170,7 +170,7 @@ def _inertia(history: Sequence[float]) -> Figure:
         thousands(shown.axes.yaxis)
     rows = [[f"{i + 1}", f"{value:.6g}"] for i, value in enumerate(history)]
     columns = ["iteration", "inertia"]
-    return Figure("Inertia by iteration", said, shown.markup, TableBlock("Inertia", columns, rows, frozenset(columns)))
+    return shown.block(said, TableBlock("Inertia", columns, rows, frozenset(columns)))
 
 
 def _elbow(tried: Sequence[dict[str, Any]]) -> Figure:
@@ -182,4 +182,4 @@ def _elbow(tried: Sequence[dict[str, Any]]) -> Figure:
         thousands(shown.axes.yaxis)
     columns = ["k", "inertia", "iterations"]
     rows = [[f"{line['n_clusters']}", f"{line['inertia']:.6g}", f"{line['n_iter']}"] for line in tried]
-    return Figure("Inertia for every k", said, shown.markup, TableBlock("The elbow", columns, rows, frozenset(columns)))
+    return shown.block(said, TableBlock("The elbow", columns, rows, frozenset(columns)))

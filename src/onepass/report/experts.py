@@ -120,7 +120,7 @@ def _trust(key: str, weights: dict[str, Any]) -> Figure:
         shown.legend(2)
     columns = ["round", *(line["name"] for line in lines)]
     rows = [[f"{t:,}", *(f"{line['weight'][i]:.4f}" for line in lines)] for i, t in enumerate(rounds)]
-    return Figure("Who was trusted when", said, shown.markup, TableBlock("Weights", columns, rows, frozenset(columns)))
+    return shown.block(said, TableBlock("Weights", columns, rows, frozenset(columns)))
 
 
 def _regret(key: str, regret: dict[str, Any]) -> Figure:
@@ -143,6 +143,4 @@ def _regret(key: str, regret: dict[str, Any]) -> Figure:
         for t, r, b in zip(rounds, regret["regret"], regret["bound"], strict=True)
     ]
     caption = f"How much more was lost than the best expert lost, and what it could not exceed. {said}"
-    return Figure(
-        "Regret under its bound", caption, shown.markup, TableBlock("Regret", columns, rows, frozenset(columns))
-    )
+    return shown.block(caption, TableBlock("Regret", columns, rows, frozenset(columns)))

@@ -132,7 +132,6 @@ def _conversion(value: Any, where: str) -> None:
 
 _MADE: dict[str, Check] = {
     "command": TEXT,
-    "code": TEXT,
     "data": listed(fields({"size": WHOLE, "ends": TEXT}, known={"path": TEXT})),
     "options": TABLE,
     "versions": TABLE,

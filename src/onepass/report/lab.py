@@ -122,7 +122,7 @@ def _figure(key: str, panel: dict[str, Any]) -> Figure:
     ]
     columns = [panel["x_label"], panel["y_label"]]
     table = TableBlock(title, ["line", "kind", *columns], rows, frozenset(columns))
-    return Figure(title, caption, shown.markup, table)
+    return shown.block(caption, table)
 
 
 def _array(value: Any) -> Any:

@@ -106,7 +106,7 @@ def _certified(record: dict[str, Any], certificate: Certificate, details: dict[s
         blocks.append(Warn(f"{record['skipped']:,} bad lines were left out."))
     if record.get("stopped"):
         blocks.append(Text("The run stopped as soon as the certified risk had reached --stop-at, which is allowed."))
-    C, L = certificate.loss_bound, certificate.empirical
+    C, L, repeated = certificate.loss_bound, certificate.empirical, certificate.repeated
     facts = [
         ["certified risk", "withheld" if math.isnan(certificate.risk) else round_up(certificate.risk)],
         ["fails with probability at most (delta)", f"{certificate.delta:.6g}"],
@@ -116,7 +116,7 @@ def _certified(record: dict[str, Any], certificate: Certificate, details: dict[s
         ["conversion", ", ".join(filter(None, (certificate.conversion, str(certificate.choice))))],
         ["average loss in the rounds counted", "–" if math.isnan(L) else f"{L:.6g}"],
         ["rounds counted", f"{certificate.counted:,} of {certificate.rounds:,}"],
-        ["rows that equal an earlier one", _share(certificate.repeated)],
+        ["rows that equal an earlier one", "not counted" if repeated is None else f"{100 * repeated:.3g} %"],
     ]
     if certificate.covers == "members" and certificate.withheld is None:
         blocks.append(Text(_MEMBERS))
@@ -125,10 +125,6 @@ def _certified(record: dict[str, Any], certificate: Certificate, details: dict[s
         blocks += [Text("Noticed while reading:"), Bullets(notes)]
     table = TableBlock("The certificate, piece by piece", ["what", "value"], facts)
     return Section("What is certified, and what is assumed", [Half(blocks), Half([table])])
-
-
-def _share(repeated: float | None) -> str:
-    return "not counted" if repeated is None else f"{100 * repeated:.3g} %"
 
 
 _MEMBERS = (
@@ -187,11 +183,8 @@ def _conversion_table(lines: Sequence[dict[str, Any]], name: str, command: str, 
     caption = f"{name}each at its share of delta, so that all {len(told)} hold together with probability {together}"
     if told and all(found.withheld for found in told):
         caption = f"{name}all certificates are withheld: {told[0].withheld}"
-    return TableBlock(caption[0].upper() + caption[1:], columns, rows, _numbers(measures), frozenset(marked))
-
-
-def _numbers(measures: Sequence[str]) -> frozenset[str]:
-    return frozenset(["certified", "rounds counted", *(MEASURES[name] for name in measures)])
+    numbers = frozenset(["certified", "rounds counted", *(MEASURES[name] for name in measures)])
+    return TableBlock(caption[0].upper() + caption[1:], columns, rows, numbers, frozenset(marked))
 
 
 def _measured(lines: Sequence[dict[str, Any]]) -> list[Figure]:

@@ -14,14 +14,12 @@ def origin(details: dict[str, Any]) -> Section:
     if details.get("command"):
         blocks += [Text("The same files and this command give the same numbers, to the last bit:")]
         blocks += [Code(details["command"])]
-    if details.get("code"):
-        blocks += [Text("In Python:"), Code(details["code"])]
     data = details.get("data", ())
     if data:
         rows = [[known.get("path") or "–", f"{known['size']:,}", known["ends"]] for known in data]
         columns = ["file", "bytes", "SHA-256 of its first and last 64 KiB"]
         blocks.append(TableBlock("The files that were read", columns, rows, frozenset({"bytes"})))
-    settings = {**details.get("options", {})}
+    settings = details.get("options")
     if settings:
         rows = [[name, _plain(value)] for name, value in sorted(settings.items())]
         blocks.append(TableBlock("Settings, those left alone included", ["name", "value"], rows, folded=True))

@@ -1,4 +1,4 @@
-"""One HTML file: what a page is made of, and how it is written.
+"""One HTML file: what a page is made of, and how it is rendered.
 
 A page is a value: a headline, facts, and sections of blocks. It is rendered by one template with escaping always on, so
 that whatever comes from data is text; it holds its own style and figures, asks for nothing outside itself, and forbids
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,7 +17,6 @@ from typing import Any, ClassVar
 
 from onepass import __version__
 from onepass.errors import printable
-from onepass.files import replacing
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,6 @@ class Figure:
     caption: str
     svg: str
     table: TableBlock | None = None
-    wide: bool = False
     kind: ClassVar[str] = "figure"
 
 
@@ -116,13 +113,6 @@ def render(page: Page) -> str:
     style = _resource("page.css")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return str(_template().render(page=page, style=style, style_hash=digest, version=__version__)).strip() + "\n"
-
-
-def write(page: Page, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-    """Render and write, atomically."""
-    text = render(page)
-    with replacing(path, overwrite=overwrite) as file:
-        file.write(text.encode())
 
 
 @cache

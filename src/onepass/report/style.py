@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onepass.files import replacing
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Okabe and Ito's palette: eight colours that people with any colour vision can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
@@ -35,20 +32,15 @@ def figure(
     for path, suffix in zip(paths, suffixes, strict=True):
         if suffix not in FORMATS:
             raise ValueError(f"figure: {str(path)!r} must end in one of .{', .'.join(FORMATS)}")
-    canvas, axes = _canvas(rows, columns, size, heights)
-    yield axes
-    for path, suffix in zip(paths, suffixes, strict=True):
-        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix, {})
-        with replacing(path, overwrite=overwrite) as file:
-            canvas.savefig(file, format=suffix, metadata=metadata)
-
-
-def _canvas(rows: int, columns: int, size: tuple[float, float], heights: Sequence[float] | None) -> tuple[Figure, Any]:
     matplotlib = needing_matplotlib()
     matplotlib.rcParams.update(settings())
     # no pyplot: no global state, no display
     canvas = matplotlib.figure.Figure(figsize=size, dpi=120, layout="constrained")
-    return canvas, canvas.subplots(rows, columns, height_ratios=heights)
+    yield canvas.subplots(rows, columns, height_ratios=heights)
+    for path, suffix in zip(paths, suffixes, strict=True):
+        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix, {})
+        with replacing(path, overwrite=overwrite) as file:
+            canvas.savefig(file, format=suffix, metadata=metadata)
 
 
 def needing_matplotlib() -> Any:

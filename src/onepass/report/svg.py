@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from onepass.errors import printable
+from onepass.report.page import Figure, TableBlock
 from onepass.report.style import COLOURS, needing_matplotlib, settings
 
 SIZE = (5.0, 3.4)  # inches of 72 units: at 400 pixels a letter is still nine of them high
@@ -34,20 +35,22 @@ INLINE = {
 class Drawing:
     """A figure while it is drawn; `markup` is there when it is done."""
 
-    def __init__(self, figure: Any, axes: Any) -> None:
-        self.figure, self.axes = figure, axes
+    def __init__(self, title: str, figure: Any) -> None:
+        self.title, self.figure, self.axes = title, figure, figure.subplots()
         self.markup = ""
 
     def legend(self, columns: int = 2) -> None:
         """The legend above the figure, where it covers nothing."""
         self.figure.legend(loc="outside upper left", ncols=columns, borderaxespad=0.0, columnspacing=1.4)
 
+    def block(self, caption: str, table: TableBlock | None = None) -> Figure:
+        """The figure as a page shows it."""
+        return Figure(self.title, caption, self.markup, table)
+
 
 @contextmanager
-def drawing(
-    key: str, title: str, description: str, *, rows: int = 1, columns: int = 1, size: tuple[float, float] = SIZE
-) -> Iterator[Drawing]:
-    """A new figure with its axes (an array of them for several panels); its SVG text when the block ends.
+def drawing(key: str, title: str, description: str, *, size: tuple[float, float] = SIZE) -> Iterator[Drawing]:
+    """A new figure with its axes; its SVG text when the block ends.
 
     `key` begins every name inside, so that two figures on one page share none; `title` and `description` are for
     those who cannot see it.
@@ -60,11 +63,10 @@ def drawing(
     """
     matplotlib = needing_matplotlib()
     with matplotlib.rc_context(settings() | INLINE):
-        figure = matplotlib.figure.Figure(figsize=size, layout="constrained")
-        drawn = Drawing(figure, figure.subplots(rows, columns))
+        drawn = Drawing(title, matplotlib.figure.Figure(figsize=size, layout="constrained"))
         yield drawn
         out = io.BytesIO()
-        figure.savefig(out, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+        drawn.figure.savefig(out, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     drawn.markup = _inline(out.getvalue(), key, title, description)
 
 

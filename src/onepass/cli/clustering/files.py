@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass.cli.outputs import Output
-from onepass.files import replacing
 
 TABLES = (".csv", ".parquet", ".npy")
 
@@ -23,7 +22,7 @@ def label_file(target: Output | None, rows: int) -> Iterator[Callable[[Any], obj
         yield lambda labels: None
         return
     kind = Path(target.path).suffix.lower()
-    with target.writing(), replacing(target.path, overwrite=target.overwrite) as file:
+    with target.opened() as file:
         if kind == ".npy":
             header = {"descr": "<i4", "fortran_order": False, "shape": (rows,)}
             np.lib.format.write_array_header_1_0(file, header)
@@ -48,7 +47,7 @@ def least_bytes(path: str, rows: int) -> int:
 def write_centres(target: Output, centres: npt.NDArray[Any], names: list[str]) -> None:
     """The centres under the names of their columns, in the format of the file's ending; whole or not at all."""
     kind = Path(target.path).suffix.lower()
-    with target.writing(), replacing(target.path, overwrite=target.overwrite) as file:
+    with target.opened() as file:
         if kind == ".npy":
             np.save(file, centres)
             return

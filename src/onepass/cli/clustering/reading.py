@@ -50,7 +50,7 @@ def read(
             except DataError as error:
                 raise stream.located(error) from None
             inputs.check_bad(stream, reading)
-            tick(stream.consumed, partial(_rows_read, collected), partial(_facts, "read", collected))
+            tick(stream.consumed, partial(_rows_read, collected), partial(_facts, collected))
     names = _names(stream.columns, collected.width)
     for note in sorted(stream.notes, key=lambda note: not isinstance(note, LabelNote)):
         messages.note(f"labels are ignored ({note.labels})" if isinstance(note, LabelNote) else note)
@@ -67,8 +67,8 @@ def _rows_read(collected: Collector) -> str:
     return f"{collected.rows:,} rows{how}"
 
 
-def _facts(phase: str, collected: Collector) -> terminal.Record:
-    return {"phase": phase, "rows": collected.rows, "stream": collected.method}
+def _facts(collected: Collector) -> terminal.Record:
+    return {"phase": "read", "rows": collected.rows, "stream": collected.method}
 
 
 def _reduced(collected: Collector, options: CollectorOptions) -> str:

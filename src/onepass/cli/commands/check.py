@@ -41,15 +41,11 @@ def command(paths: tuple[str, ...], reading: inputs.Reading, messages: terminal.
             for chunk in stream:
                 rows += count(chunk.rows)
                 if isinstance(chunk.rows, Dense):
-                    width, values = (
-                        max(width, chunk.rows.values.shape[1]),
-                        values + int(np.count_nonzero(chunk.rows.values)),
-                    )
+                    width = max(width, chunk.rows.values.shape[1])
+                    values += int(np.count_nonzero(chunk.rows.values))
                 else:
-                    width, values = (
-                        max(width, int(chunk.rows.indices.max(initial=-1)) + 1),
-                        values + chunk.rows.values.size,
-                    )
+                    width = max(width, int(chunk.rows.indices.max(initial=-1)) + 1)
+                    values += chunk.rows.values.size
                 if chunk.labels is not None:
                     labels.update(chunk.labels.tolist())
                     for label in chunk.labels.tolist():

@@ -53,7 +53,7 @@ class Rule:
             if getattr(self, name) is not None and name not in RULES[self.rule]:
                 raise click.UsageError(f"--{name} has no meaning for --rule {self.rule}.")
         pace = self._pace()
-        try:
+        with terminal.usage_errors(ValueError):
             if self.rule == "share":
                 if isinstance(self.rate, str):
                     raise click.UsageError("--rate must be a number for --rule share.")
@@ -63,8 +63,6 @@ class Rule:
             if self.rule == "majority":
                 return WeightedMajority(0.5 if pace is None else pace)
             return RandomizedWeightedMajority(0.5 if pace is None else pace, self.random_state)
-        except ValueError as error:
-            raise click.UsageError(str(error)) from error
 
     def _pace(self) -> Any:
         """A number, a way to find one, or None."""
@@ -168,20 +166,12 @@ def check_figure(outputs: Outputs, path: str | None, force: bool) -> Output | No
 def summary(run: Run, names: list[str], top: int) -> terminal.Record:
     """The result, by the API's names."""
     order = run.expert_losses.argsort(kind="stable")[:top]
-    return {
-        "rounds": run.rounds,
-        "experts": len(names),
-        "loss": run.loss,
-        "mistakes": run.mistakes,
-        "bound": run.bound,
-        "regret": run.regret,
-        "best": names[run.best],
-        "best_loss": run.best_loss,
-        "table": [
-            {"expert": names[i], "loss": float(run.expert_losses[i]), "weight": float(run.weights[-1, i])}
-            for i in order
-        ],
-    }
+    table = [
+        {"expert": names[i], "loss": float(run.expert_losses[i]), "weight": float(run.weights[-1, i])} for i in order
+    ]
+    totals = {name: getattr(run, name) for name in ("loss", "mistakes", "bound", "regret")}
+    best = {"best": names[run.best], "best_loss": run.best_loss}
+    return {"rounds": run.rounds, "experts": len(names), **totals, **best, "table": table}
 
 
 def tracking(forecaster: FixedShare, table: AdviceTable, switches: int) -> terminal.Record:

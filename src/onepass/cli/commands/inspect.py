@@ -23,10 +23,8 @@ def command(model: str, messages: terminal.Messages) -> None:
     """
     from onepass.model_files import read
 
-    try:
+    with terminal.opening(model):
         said, weights = read(model)
-    except OSError as error:
-        raise click.UsageError(f"{terminal.name(model)}: {error.strerror}") from None
     used = int((weights != 0).any(axis=1).sum())
     facts: dict[str, Any] = {
         "features": len(weights) - 1,

@@ -60,13 +60,10 @@ class Simulation:
         from onepass.lab.experiments import RunOptions
 
         chosen = {"replicas": self.replicas, "alpha": self.alpha}
-        with terminal.progress(name, TICKS, messages) as tick:
+        given = {key: value for key, value in chosen.items() if value is not None}
+        with terminal.usage_errors(ValueError), terminal.progress(name, TICKS, messages) as tick:
             settings = RunOptions(self.seed, self.threads, lambda share: tick(int(TICKS * share)))
-            try:
-                given = {key: value for key, value in chosen.items() if value is not None}
-                return FUNCTIONS[name](**given, how=settings)
-            except ValueError as error:
-                raise click.UsageError(str(error)) from error
+            return FUNCTIONS[name](**given, how=settings)
 
 
 def run(name: str, simulation: Simulation, messages: terminal.Messages) -> None:
@@ -74,14 +71,13 @@ def run(name: str, simulation: Simulation, messages: terminal.Messages) -> None:
     outputs, force = Outputs(), simulation.force
     *figures, table = outputs.check_figures(Path(simulation.output), [f"{name}{suffix}" for suffix in SUFFIXES], force)
     page = pages.check(outputs, simulation.report, force)
-    from onepass.files import replacing
     from onepass.report.lab import details, draw
 
     experiment = simulation.run(name, messages)
     for figure in figures:
         with figure.writing():
             draw(experiment, figure.path, overwrite=figure.overwrite)
-    with table.writing(), replacing(table.path, overwrite=table.overwrite) as rows:
+    with table.opened() as rows:
         rows.write(experiment.table().encode())
     files = [file.written for file in (*figures, table)]
     findings = [{**finding._asdict(), "holds": finding.holds} for finding in experiment.findings]

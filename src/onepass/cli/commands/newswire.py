@@ -38,7 +38,6 @@ def command(documents: int, selection: Selection, messages: terminal.Messages) -
       onepass newswire 1000 --skip 20000 -o fresh.svm
     """
     from onepass.datasets import Newswire
-    from onepass.files import replacing
     from onepass.io import dump_svmlight
 
     outputs = Outputs()
@@ -46,17 +45,11 @@ def command(documents: int, selection: Selection, messages: terminal.Messages) -
     assert place is not None
     names, skip = tuple(selection.categories.split(",")), selection.skip
     wire = Newswire(selection.seed)
-    with (
-        place.writing(),
-        replacing(place.path, overwrite=place.overwrite) as file,
-        terminal.progress("writing", documents, messages) as tick,
-    ):
+    with place.opened() as file, terminal.progress("writing", documents, messages) as tick:
         for first in range(skip, skip + documents, 2048):
             last = min(first + 2048, skip + documents)
-            try:
+            with terminal.usage_errors(ValueError):
                 rows, codes = wire.rows(first, last, names)
-            except ValueError as error:
-                raise click.UsageError(str(error)) from None
             dump_svmlight(file, rows, 2 * codes - 1 if len(names) == 2 else codes)
             tick(last - skip)
     result = {"command": "newswire", "documents": documents, "output": place.written}

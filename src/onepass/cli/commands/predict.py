@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -81,10 +81,13 @@ def command(
       onepass predict model.safetensors new.csv --target class --scores -o scored.csv
       zcat new.gz | onepass predict model.safetensors - --format svmlight | head
     """
+    from onepass.models import LinearModel
+
     outputs = Outputs(paths, [model])
     place = _place(outputs, prediction, messages)
     outputs.claim("--on-error", reading.quarantine)
-    found = _load(model)
+    with terminal.opening(model):
+        found = LinearModel.load(model)
     own = inputs.recall(found.about.get("reading"), found.features, reading)
     with _interruptible(messages), inputs.opened(paths, reading, own, labelled=False) as stream:
         tally = _predict(found, stream, place, prediction, reading, messages)
@@ -139,15 +142,6 @@ def _predict(
             tick(stream.consumed, partial("{:,} rows".format, tally.rows), partial(dict, rows=tally.rows))
         inputs.check_bad(stream, reading, at_the_end=True)
     return tally
-
-
-def _load(path: str) -> LinearModel:
-    from onepass.models import LinearModel
-
-    try:
-        return LinearModel.load(path)
-    except OSError as error:
-        raise click.UsageError(f"{terminal.name(path)}: {error.strerror}") from None
 
 
 @contextmanager
@@ -247,28 +241,23 @@ def _cell(text: str) -> str:
 
 
 def _text(file: IO[bytes], kind: str, scores: bool, names: list[str]) -> Sink:
-    columns = _columns(names)
-    if kind == "csv":
-        cells = [_cell(name) for name in names]
-    elif kind != "jsonl" and any({"\n", "\r"} & set(name) for name in names):
+    if kind not in ("csv", "jsonl") and any({"\n", "\r"} & set(name) for name in names):
         raise click.UsageError("a label holds the end of a line: --output a .csv, .jsonl or .parquet file")
-    else:
-        cells = names
+    columns, comma = _columns(names) if scores else [], "," if kind == "csv" else " "
+    cells = [_cell(name) for name in names] if kind == "csv" else names
+
+    def line(i: int, row: Sequence[float] = ()) -> str:
+        if kind == "jsonl":
+            return json.dumps({"label": names[i]} | dict(zip(columns, row, strict=True)))
+        return comma.join([cells[i], *map(repr, row)])
+
+    labels = [] if scores else [line(i) for i in range(len(names))]
 
     def write(at: list[int], decision: Floats | None) -> None:
-        table = decision.reshape(len(at), -1).tolist() if decision is not None else []
-        if kind == "jsonl" and not scores:
-            lines = [json.dumps({"label": names[i]}) for i in at]
-        elif kind == "jsonl":
-            lines = [
-                json.dumps({"label": names[i]} | dict(zip(columns, row, strict=True)))
-                for i, row in zip(at, table, strict=True)
-            ]
-        elif scores:
-            comma = "," if kind == "csv" else " "
-            lines = [comma.join([cells[i], *map(repr, row)]) for i, row in zip(at, table, strict=True)]
+        if decision is None:
+            lines = [labels[i] for i in at]
         else:
-            lines = [cells[i] for i in at]
+            lines = [line(i, row) for i, row in zip(at, decision.reshape(len(at), -1).tolist(), strict=True)]
         file.write(("\n".join(lines) + "\n").encode())
 
     return write

@@ -32,7 +32,6 @@ def command(runs: tuple[str, ...], output: str | None, force: bool, messages: te
     from onepass.errors import DataError
     from onepass.report import records
     from onepass.report.page import render
-    from onepass.report.page import write as write_page
 
     if output is None and runs[0] == "-":
         raise click.UsageError("--output is needed when RUN is stdin")
@@ -52,8 +51,9 @@ def command(runs: tuple[str, ...], output: str | None, force: bool, messages: te
     if place is None:
         terminal.data(render(page))
         return
-    with place.writing():
-        write_page(page, target, overwrite=force)
+    text = render(page)
+    with place.opened() as file:
+        file.write(text.encode())
     result = {"command": "report", "output": place.written}
     messages.result(result, lambda: f"wrote {terminal.name(place.written)}")
     outputs.settle()

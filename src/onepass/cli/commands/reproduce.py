@@ -104,7 +104,15 @@ def command(figure: str, protocol: Protocol, messages: terminal.Messages) -> Non
             _write(result, outs)
     written = [file.written for outs in files for file in outs]
     if messages.as_json:
-        said = {name: _plain(result) for name, result in zip(names, found, strict=True)}
+        said = {
+            name: {
+                "learner": result.learner,
+                "loss": result.loss,
+                "coverage": result.coverage(),
+                "problems": result.lines(),
+            }
+            for name, result in zip(names, found, strict=True)
+        }
         about = {"command": "reproduce", "data": corpus.name, "remarks": list(corpus.remarks), **vars(design)}
         terminal.print_json({**about, **said, "files": written})
     else:
@@ -117,7 +125,6 @@ def command(figure: str, protocol: Protocol, messages: terminal.Messages) -> Non
 
 def _write(result: Study, files: list[Output]) -> None:
     """The figures and the table of a study, in the order of their names."""
-    from onepass.files import replacing
     from onepass.report.experiments import draw_certificates, draw_losses
 
     losses, table, certificates = files[: len(LOSSES)], files[len(LOSSES)], files[len(LOSSES) + 1 :]
@@ -125,17 +132,8 @@ def _write(result: Study, files: list[Output]) -> None:
         for figure in figures:  # each for itself: one that another process was faster with leaves the others alone
             with figure.writing():
                 draw(result, figure.path, overwrite=figure.overwrite)
-    with table.writing(), replacing(table.path, overwrite=table.overwrite) as file:
+    with table.opened() as file:
         file.write(result.table().encode())
-
-
-def _plain(result: Study) -> terminal.Record:
-    return {
-        "learner": result.learner,
-        "loss": result.loss,
-        "coverage": result.coverage(),
-        "problems": result.lines(),
-    }
 
 
 def show(result: Study) -> None:

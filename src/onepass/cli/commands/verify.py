@@ -39,10 +39,8 @@ def command(model: str, paths: tuple[str, ...], reading: inputs.Reading, message
     from onepass.model_files import read
     from onepass.models import LinearModel
 
-    try:
+    with terminal.opening(model):
         said, weights = read(model)
-    except OSError as error:
-        raise click.UsageError(f"{terminal.name(model)}: {error.strerror}") from None
     result: terminal.Record = {"command": "verify", "sha256": said["sha256"], "file": "intact"}
     if not paths:
         messages.result(result, lambda: f"{terminal.name(model)}: intact, SHA-256 {said['sha256']}")
