@@ -17,7 +17,7 @@ from chromium import BROWSER, DRIVER, Browser
 from onepass.errors import DataError
 from onepass.io import dump_svmlight
 from onepass.report import records
-from onepass.report.fields import KINDS, WrongFieldError
+from onepass.report.fields import KINDS, WrongFieldError, check
 from onepass.report.page import Page, render
 from onepass.report.svg import drawing
 from strategies import dyadic
@@ -292,13 +292,13 @@ STRANGE = (None, True, -1, 0, 1 << 70, 1e308, float("nan"), "", EVIL, [], {}, [E
 )
 def test_a_record_changed_anywhere_is_refused_or_drawn_and_never_a_crash(folder, command):
     record = json.loads(onepass(folder, *command, "--json", "-q").stdout)
-    check = KINDS[record["command"]][1]
+    shape = KINDS[record["command"]][1]
     accepted, refused = [], 0
     for path in places(record):
         for value in STRANGE if path and path != ("command",) else ():
             other = changed(record, path, value)
             try:
-                check(other, "")
+                check(shape, other)
                 accepted.append(other)
             except WrongFieldError:
                 refused += 1

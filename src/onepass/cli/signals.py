@@ -8,6 +8,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from onepass.cli.terminal import Messages
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -65,3 +69,15 @@ def gate(quiet: bool) -> Iterator[SignalGate]:
     finally:
         for known, handler in before.items():
             signal.signal(known, handler)
+
+
+@contextmanager
+def exiting(messages: Messages, note: str = "") -> Iterator[SignalGate]:
+    """The same, and what is interrupted ends the program, with an exit code that tells by which signal."""
+    with gate(messages.quiet) as signals:
+        try:
+            yield signals
+        except KeyboardInterrupt:
+            if note:
+                messages.note(note)
+            raise SystemExit(signals.status) from None

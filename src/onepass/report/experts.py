@@ -14,7 +14,8 @@ from onepass.report.charts import clipped
 from onepass.report.origin import origin
 from onepass.report.page import Figure, Page, Section, TableBlock, Text
 from onepass.report.style import COLOURS, figure
-from onepass.report.svg import INK, drawing, thousands
+from onepass.report.svg import INK, Drawing, drawing, thousands
+from onepass.rows import Floats, Ints
 
 SHOWN = 7  # experts with a line of their own; the eighth colour is for the rest together
 POINTS = 2000  # of a curve; more cannot be seen
@@ -26,8 +27,7 @@ def draw(run: Run, path: str | Path, names: Sequence[str] | None = None, *, over
     """Two panels in one file (.png, .svg, .pdf): the weights over time, and the regret under its bound."""
     experts = run.expert_losses.size
     names = names or [f"expert {i}" for i in range(experts)]
-    trusted = np.argsort(-run.weights.mean(axis=0), kind="stable")[:SHOWN]
-    rest = np.delete(run.weights, trusted, axis=1)
+    trusted, rest = _trusted(run)
     at = np.unique(np.linspace(0, run.losses.size - 1, POINTS).astype(np.int64))
     rounds = run.start + 1 + at
     with figure(path, rows=2, size=(7.0, 6.4), overwrite=overwrite) as (above, below):
@@ -46,8 +46,7 @@ def draw(run: Run, path: str | Path, names: Sequence[str] | None = None, *, over
 
 def details(run: Run, names: Sequence[str]) -> dict[str, Any]:
     """Weights and regret over time as plain values, for a page: the experts trusted most, and the others together."""
-    trusted = np.argsort(-run.weights.mean(axis=0), kind="stable")[:SHOWN]
-    rest = np.delete(run.weights, trusted, axis=1)
+    trusted, rest = _trusted(run)
     when = _thinned(run.times.size)
     lines = [{"name": str(names[i]), "weight": run.weights[when, i].tolist()} for i in trusted]
     if rest.shape[1]:
@@ -62,6 +61,12 @@ def details(run: Run, names: Sequence[str]) -> dict[str, Any]:
             "bound": [value if math.isfinite(value) else None for value in bound],
         },
     }
+
+
+def _trusted(run: Run) -> tuple[Ints, Floats]:
+    """(the experts trusted most, the weights of the others)."""
+    trusted = np.argsort(-run.weights.mean(axis=0), kind="stable")[:SHOWN]
+    return trusted, np.delete(run.weights, trusted, axis=1)
 
 
 def _thinned(size: int) -> Any:
@@ -113,14 +118,19 @@ def _trust(key: str, weights: dict[str, Any]) -> Figure:
         for i, line in enumerate(lines):
             label, colour = clipped(line["name"]), COLOURS[i % len(COLOURS)]
             shown.axes.plot(rounds, line["weight"], color=colour, linestyle=DASHES[i % len(DASHES)], label=label)
-        if rounds[-1] > rounds[0]:
-            shown.axes.set_xscale("log")
-        thousands(shown.axes.xaxis)
-        shown.axes.set(xlabel="round", ylabel="weight", ylim=(-0.02, 1.02))
-        shown.legend(2)
+        _finish(shown, rounds, ylabel="weight", ylim=(-0.02, 1.02))
     columns = ["round", *(line["name"] for line in lines)]
     rows = [[f"{t:,}", *(f"{line['weight'][i]:.4f}" for line in lines)] for i, t in enumerate(rounds)]
     return shown.block(said, TableBlock("Weights", columns, rows, frozenset(columns)))
+
+
+def _finish(shown: Drawing, rounds: Sequence[int], **axes: Any) -> None:
+    """The axis of rounds, the names, the legend."""
+    if rounds[-1] > rounds[0]:
+        shown.axes.set_xscale("log")
+    thousands(shown.axes.xaxis)
+    shown.axes.set(xlabel="round", **axes)
+    shown.legend(2)
 
 
 def _regret(key: str, regret: dict[str, Any]) -> Figure:
@@ -132,11 +142,7 @@ def _regret(key: str, regret: dict[str, Any]) -> Figure:
         if bounds:
             shown.axes.plot(*zip(*bounds, strict=True), "--", color=COLOURS[1], label="its bound")
         shown.axes.axhline(0.0, color=INK, linewidth=0.8)
-        if rounds[-1] > rounds[0]:
-            shown.axes.set_xscale("log")
-        thousands(shown.axes.xaxis)
-        shown.axes.set(xlabel="round", ylabel="loss above the best expert's")
-        shown.legend(2)
+        _finish(shown, rounds, ylabel="loss above the best expert's")
     columns = ["round", "regret", "bound"]
     rows = [
         [f"{t:,}", f"{r:.6g}", "–" if b is None else f"{b:.6g}"]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from typing import Any, ClassVar
+from typing import Any
 
 from onepass import __version__
 from onepass.errors import printable
@@ -24,7 +24,6 @@ class Text:
     """A paragraph."""
 
     text: str
-    kind: ClassVar[str] = "text"
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,6 @@ class Warn:
     """A paragraph that must not be missed."""
 
     text: str
-    kind: ClassVar[str] = "warn"
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,6 @@ class Bullets:
     """A list of short texts."""
 
     items: Sequence[str]
-    kind: ClassVar[str] = "points"
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,6 @@ class Code:
     """Text to be copied."""
 
     text: str
-    kind: ClassVar[str] = "code"
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,6 @@ class TableBlock:
     numbers: frozenset[str] = frozenset()
     marked: frozenset[int] = frozenset()  # rows to bring out
     folded: bool = False
-    kind: ClassVar[str] = "table"
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,6 @@ class Figure:
     caption: str
     svg: str
     table: TableBlock | None = None
-    kind: ClassVar[str] = "figure"
 
 
 @dataclass(frozen=True)
@@ -80,7 +74,6 @@ class Half:
     """Blocks that share one of two columns, where the screen has room for two."""
 
     blocks: Sequence[Any]
-    kind: ClassVar[str] = "half"
 
 
 @dataclass(frozen=True)
@@ -125,6 +118,7 @@ def _template() -> Any:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["plain"] = printable
+    environment.filters["kind"] = lambda block: type(block).__name__
     environment.filters["svg"] = Markup  # only for what svg.py made
     return environment.from_string(_resource("page.html"))
 

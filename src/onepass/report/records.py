@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from onepass.errors import DataError, printable
-from onepass.report.fields import KINDS, WrongFieldError
+from onepass.report.fields import KINDS, WrongFieldError, check
 from onepass.report.page import Page
 
 LARGEST = 1 << 28  # bytes of a file that is read
@@ -100,9 +100,9 @@ def page_of(record: dict[str, Any], path: str) -> Page:
     kind = record["command"]
     if kind not in KINDS:
         raise DataError(f"there is no page for {printable(kind)!r}: {', '.join(sorted(KINDS))} have one", source=path)
-    module, check = KINDS[kind]
+    module, shape = KINDS[kind]
     try:
-        check(record, "")
+        check(shape, record)
     except WrongFieldError as wrong:
         raise DataError(f"its field {printable(str(wrong))}", source=path) from None
     made = importlib.import_module(f"onepass.report.{module}").page(record)

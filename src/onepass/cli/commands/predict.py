@@ -37,7 +37,8 @@ class Prediction:
     """What is written of every row, and where."""
 
     output: str = option(
-        *("-o", "--output"),
+        "-o",
+        "--output",
         default="-",
         show_default=False,
         help="Write here: .csv, .jsonl, .parquet, else plain.  [default: stdout]",
@@ -89,7 +90,8 @@ def command(
     with terminal.opening(model):
         found = LinearModel.load(model)
     own = inputs.recall(found.about.get("reading"), found.features, reading)
-    with _interruptible(messages), inputs.opened(paths, reading, own, labelled=False) as stream:
+    interruptible = signals.exiting(messages, "interrupted")  # SIGTERM cleans up as Ctrl-C does
+    with interruptible, inputs.opened(paths, reading, own, labelled=False) as stream:
         tally = _predict(found, stream, place, prediction, reading, messages)
     if tally.labelled:
         messages.note(
@@ -142,17 +144,6 @@ def _predict(
             tick(stream.consumed, partial("{:,} rows".format, tally.rows), partial(dict, rows=tally.rows))
         inputs.check_bad(stream, reading, at_the_end=True)
     return tally
-
-
-@contextmanager
-def _interruptible(messages: terminal.Messages) -> Iterator[None]:
-    """SIGTERM cleans up as Ctrl-C does; the exit code tells which it was."""
-    with signals.gate(messages.quiet) as gate:
-        try:
-            yield
-        except KeyboardInterrupt:
-            messages.note("interrupted")
-            raise SystemExit(gate.status) from None
 
 
 def _predicted(model: LinearModel, rows: AnyRows, scores: bool) -> Iterator[tuple[slice, Ints, Floats | None]]:

@@ -183,12 +183,8 @@ def _train(
     for note in [*notes, *_no_better_than_a_guess(run)]:
         messages.note(note)
     details = None if history is None else partial(pages.of_pass, history, stream, reading, options)
-    with signals.gate(messages.quiet) as gate:
-        try:
-            with gate.waiting():  # all rows are learned: what they have given is not to be lost
-                result = _conclude(trained, files, reading, details, messages)
-        except KeyboardInterrupt:
-            raise SystemExit(gate.status) from None
+    with signals.exiting(messages) as gate, gate.waiting():  # all rows are learned: what they gave is not to be lost
+        result = _conclude(trained, files, reading, details, messages)
     if trained.interrupted:
         raise SystemExit(trained.status)
     return result
