@@ -1,14 +1,19 @@
 """Options from files and variables, topics of help, versions, errors inside, and `verify`."""
 
 import json
+import re
 import subprocess
+from dataclasses import dataclass
 
+import click
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from onepass import LinearModel
 from onepass.cli.commands import check
 from onepass.cli.commands.help import TOPICS
+from onepass.cli.options import option, options_of
 from test_cli import X, Y, onepass
 
 CONFIG = """
@@ -18,6 +23,28 @@ delta = 0.01
 max-trace-memory = "8MB"
 ignore = ["a", "b"]
 """
+
+
+@dataclass(frozen=True)
+class Two:
+    """As the commands have them."""
+
+    how_many: int = option(type=int, default=3, help="A number.")
+    hidden: int = option("--secret", type=int, default=4, show_default=False, help="Another.")
+
+
+@pytest.mark.parametrize(
+    ("only", "shown"), [((), ["--how-many", "[default: 3]", "--secret"]), (("hidden",), ["--secret"])]
+)
+def test_an_option_is_called_as_its_field_and_shows_its_default(only, shown):
+    @click.command()
+    @options_of(Two, only=only)
+    def command(two):
+        click.echo(two)
+
+    text = CliRunner().invoke(command, ["--help"]).output
+    assert re.findall(r"--(?!help)[a-z-]+|\[default: \d\]", text) == shown
+    assert CliRunner().invoke(command, ["--secret", "5"]).output == f"{Two(hidden=5)}\n"
 
 
 def effective(folder, *arguments):

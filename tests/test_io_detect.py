@@ -101,6 +101,7 @@ def test_labels_met_are_told(file):
     _, stream = read(file(b"".join(b"%d 1:1\n" % i for i in range(12))))
     assert stream.notes[-1].startswith("labels: 0, 1, 2")
     assert stream.notes[-1].endswith("and 2 more")
+    assert stream.notes[-1] == f"labels: {stream.notes[-1].labels}"
     assert stream.labels[3.0].line == 1
     assert np.isclose(stream.rows, 12)
 
