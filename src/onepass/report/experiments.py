@@ -28,8 +28,8 @@ CERTIFICATES = {
 CUTOFFS = {"k_dekel2008": ("", COLOURS[4], "--"), "k": ("", COLOURS[0], "-")}
 
 
-def draw_losses(study: Study, *paths: str | Path, overwrite: bool = True) -> None:
-    """Test loss against training rounds, a panel a problem: last, average, cutoff; saved to every path.
+def draw_losses(study: Study, path: str | Path, *, overwrite: bool = True) -> None:
+    """Test loss against training rounds, a panel a problem: last, average, cutoff; saved to `path`.
 
     >>> import tempfile
     >>> from onepass.experiments import Design, newswire, study
@@ -40,7 +40,7 @@ def draw_losses(study: Study, *paths: str | Path, overwrite: bool = True) -> Non
     10
     """
     rows, columns = _shape(study)
-    with figure(*paths, rows=rows, columns=columns, size=_size(rows, columns, 2.5), overwrite=overwrite) as axes:
+    with figure(path, rows=rows, columns=columns, size=_size(rows, columns, 2.5), overwrite=overwrite) as axes:
         panels = np.atleast_1d(axes).reshape(-1)
         for axis, curves in zip(panels, study.curves, strict=False):
             for name, look in LINES.items():
@@ -50,12 +50,12 @@ def draw_losses(study: Study, *paths: str | Path, overwrite: bool = True) -> Non
         _finish(panels, study, f"{_learner(study)}: {NAMES[study.loss]} against training rounds", NAMES[study.loss])
 
 
-def draw_certificates(study: Study, *paths: str | Path, overwrite: bool = True) -> None:
-    """Certificates above the truth, and below each panel the chosen cutoff; saved to every path."""
+def draw_certificates(study: Study, path: str | Path, *, overwrite: bool = True) -> None:
+    """Certificates above the truth, and below each panel the chosen cutoff; saved to `path`."""
     rows, columns = _shape(study)
     heights = [3.0, 1.0] * rows
     shape: Any = {"rows": 2 * rows, "columns": columns, "size": _size(rows, columns, 3.4), "heights": heights}
-    with figure(*paths, **shape, overwrite=overwrite) as axes:
+    with figure(path, **shape, overwrite=overwrite) as axes:
         grid = np.asarray(axes).reshape(2 * rows, columns)
         panels, below = grid[0::2].reshape(-1), grid[1::2].reshape(-1)
         for axis, under, curves in zip(panels, below, study.curves, strict=False):

@@ -16,31 +16,30 @@ FORMATS = ("png", "svg", "pdf")
 
 @contextmanager
 def figure(
-    *paths: str | Path,
+    path: str | Path,
+    *,
     rows: int = 1,
     columns: int = 1,
     size: tuple[float, float] = (7.0, 4.2),
     heights: Sequence[float] | None = None,
     overwrite: bool = True,
 ) -> Iterator[Any]:
-    """The axes of a new figure (an array of them for several panels), saved to each of `paths` when the block ends.
+    """The axes of a new figure (an array of them for several panels), saved to `path` when the block ends.
 
     Saved atomically and without a clock in the file, so that the same figure is the same bytes. `heights` are those of
     the rows, relative to each other.
     """
-    suffixes = [Path(path).suffix.lstrip(".").lower() for path in paths]
-    for path, suffix in zip(paths, suffixes, strict=True):
-        if suffix not in FORMATS:
-            raise ValueError(f"figure: {str(path)!r} must end in one of .{', .'.join(FORMATS)}")
+    suffix = Path(path).suffix.lstrip(".").lower()
+    if suffix not in FORMATS:
+        raise ValueError(f"figure: {str(path)!r} must end in one of .{', .'.join(FORMATS)}")
     matplotlib = needing_matplotlib()
     matplotlib.rcParams.update(settings())
     # no pyplot: no global state, no display
     canvas = matplotlib.figure.Figure(figsize=size, dpi=120, layout="constrained")
     yield canvas.subplots(rows, columns, height_ratios=heights)
-    for path, suffix in zip(paths, suffixes, strict=True):
-        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix, {})
-        with replacing(path, overwrite=overwrite) as file:
-            canvas.savefig(file, format=suffix, metadata=metadata)
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(suffix, {})
+    with replacing(path, overwrite=overwrite) as file:
+        canvas.savefig(file, format=suffix, metadata=metadata)
 
 
 def needing_matplotlib() -> Any:
