@@ -219,28 +219,42 @@ def model() -> Target:
     import numpy as np
     from safetensors.numpy import save
 
-    from onepass import model_files
+    from onepass import Pass, model_files
+    from onepass.container import read
     from onepass.errors import ModelError
-    from onepass.models import LinearModel
+    from onepass.models import LinearModel, VotedModel
+
+    run = Pass()
+    run.feed(np.eye(3), [1, -1, 1])
+    run.model("average", how="vote").save(scratch())
+    votes = read(scratch(), model_files.MODEL, 1 << 20, lambda *_: None).arrays
 
     def built(data: bytes) -> bytes:
-        if data[:1] == b"c":  # content with the right hash
+        if data[:1] in (b"c", b"v"):  # content with the right hash, of a linear or a voted model
+            arrays = {"weights": np.zeros((3, 1))} if data[:1] == b"c" else votes
             try:
                 content = json.loads(data[1:])
-                weights = np.zeros((3, 1))
-                content["sha256"] = model_files._hash(content, weights)
-                return save({"weights": weights}, metadata={"onepass": json.dumps(content)})
+                content["sha256"] = model_files.content_hash(content, arrays)
+                return save(arrays, metadata={"onepass": json.dumps(content)})
             except (ValueError, TypeError, AttributeError, RecursionError):
                 return data
         if data[:1] == b"h":  # any header, with its length before it
             return struct.pack("<Q", len(data) - 1) + data[1:] + b"\0" * 64
         return data
 
+    def check_vote() -> None:
+        try:
+            found = VotedModel.load(scratch(), max_bytes=1 << 20)
+        except ModelError:
+            return
+        found.predict(np.ones((1, found.width)))
+
     def check(data: bytes) -> None:
         scratch().write_bytes(built(data))
         try:
             found = LinearModel.load(scratch(), max_bytes=1 << 20)
         except ModelError:
+            check_vote()
             return
         assert np.isfinite(found.weights).all()
         found.save(scratch())
@@ -271,7 +285,10 @@ GUIDES = {
     "npy": ("onepass.io.arrays.Npy", "numpy.lib._format_impl"),
     "npz": ("onepass.io.arrays.Npz", "onepass.io.arrays.Member", "numpy.lib._format_impl", "zipfile.ZipFile"),
     "compressed": ("onepass.io.compression", "onepass.io.sources.Source"),
-    "model": ("onepass.model_files", "onepass.models.LinearModel", "json.decoder.JSONDecoder"),
+    "model": (
+        *("onepass.model_files", "onepass.models.LinearModel", "onepass.models.VotedModel"),
+        "json.decoder.JSONDecoder",
+    ),
 }
 
 # Methods that compare arrays: atheris keeps what a watched comparison gives, unless it is True or False, for ever.
@@ -393,7 +410,9 @@ def model_seeds(np: Any) -> list[bytes]:
     whole = scratch().read_bytes()
     length = struct.unpack("<Q", whole[:8])[0]
     header = whole[8 : 8 + length]
-    return [whole, b"h" + header, b"c" + json.loads(header)["__metadata__"]["onepass"].encode()]
+    said = json.loads(json.loads(header)["__metadata__"]["onepass"])
+    vote = json.dumps({**said, "kind": "vote", "width": 3}).encode()
+    return [whole, b"h" + header, b"c" + json.dumps(said).encode(), b"v" + vote]
 
 
 def trimmed(check: Target) -> Target:

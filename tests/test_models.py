@@ -19,12 +19,14 @@ from onepass import (
     LinearModel,
     ModelError,
     OnePassClassifier,
+    OutputTakenError,
     Pass,
+    VotedModel,
     container,
     model_files,
 )
 from onepass.checkpoints import checkpoint
-from strategies import dyadic
+from strategies import csr, dyadic
 from test_cli import onepass
 
 
@@ -171,6 +173,141 @@ def test_a_wrong_field_is_named_although_the_hash_is_right(tmp_path, what):
         LinearModel.load(tmp_path / "m")
 
 
+def voted(classes=2):
+    """A voted model, on all its rows."""
+    X, y = dyadic(3, 150, 5, classes)
+    run = Pass(classes=range(classes) if classes > 2 else [-1, 1], radius=2.0)
+    run.feed(csr(X), y)
+    return run.model("average", how="vote"), X, y
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_saved_voted_model_is_the_same_model(tmp_path, classes):
+    model, X, y = voted(classes)
+    model.save(tmp_path / "one")
+    voted(classes)[0].save(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    back = VotedModel.load(tmp_path / "one")
+    assert (back.classes, back.width, back.bias, back.radius) == (model.classes, model.width, model.bias, model.radius)
+    for name in set(model.log._fields) - {"row"}:
+        kept = getattr(model.log, name)
+        np.testing.assert_array_equal(getattr(back.log, name), kept)
+        assert getattr(back.log, name).dtype == kept.dtype
+    for rows in (X, csr(X)):
+        np.testing.assert_array_equal(back.shares(rows), model.shares(rows))
+        np.testing.assert_array_equal(back.decision(rows), model.decision(rows))
+        np.testing.assert_array_equal(back.predict(rows), model.predict(rows))
+    np.testing.assert_array_equal(back.member_errors(X, y), model.member_errors(X, y))
+    with pytest.raises(OutputTakenError):
+        model.save(tmp_path / "one", overwrite=False)
+
+
+def test_a_voted_model_of_one_class_or_of_no_update_is_kept_too(tmp_path):
+    for rows, labels in (([[1.0, 2.0], [2.0, 1.0]], ["a", "a"]), ([[0.0]], [-1])):
+        run = Pass()
+        run.feed(np.array(rows), labels)
+        model = run.model("average", how="vote")
+        model.save(tmp_path / "m")
+        np.testing.assert_array_equal(VotedModel.load(tmp_path / "m").shares(rows), model.shares(rows))
+
+
+def test_each_kind_of_model_is_refused_where_the_other_is_expected(tmp_path):
+    voted()[0].save(tmp_path / "vote")
+    forged(tmp_path / "linear")
+    with pytest.raises(ModelError, match=r"vote: a voted model, which `onepass\.VotedModel\.load` reads"):
+        LinearModel.load(tmp_path / "vote")
+    with pytest.raises(ModelError, match=r"linear: its field 'kind' .* `onepass\.LinearModel\.load`"):
+        VotedModel.load(tmp_path / "linear")
+    (tmp_path / "rows.svm").write_text("1 1:1\n")
+    for command in (("inspect", "vote"), ("predict", "vote", "rows.svm"), ("verify", "vote"), ("report", "vote")):
+        said = onepass(tmp_path, *command, code=4).stderr
+        assert "vote: a voted model" in said
+        assert len(said.splitlines()) == 1
+
+
+def at(place, number):
+    """The change of one number of an array, to be made to a copy of it."""
+
+    def changed(array):
+        array[place] = number
+        return array
+
+    return changed
+
+
+def longer(array):
+    return np.append(array, array[-1:])
+
+
+VOTED_FORGERIES = {
+    "bias is NaN": (2, "bias", {"bias": math.nan}),
+    "radius is negative": (2, "radius", {"radius": -2.0}),
+    "a class twice": (2, "classes", {"classes": ["a", "a"]}),
+    "another kind": (2, "kind", {"kind": "choir"}),
+    "no width": (2, "width", {"width": None}),
+    "width is true": (2, "width", {"width": True}),
+    "width is negative": (2, "width", {"width": -1}),
+    "width beyond 32 bits": (2, "width", {"width": 1 << 31}),
+    "fewer features than there are": (2, "indices", {"width": 4}),
+    "a feature below 0": (2, "indices", {"indices": at(3, -1)}),
+    "a feature beyond the width": (2, "indices", {"indices": at(-1, 1 << 30)}),
+    "rows that begin later": (2, "indptr", {"indptr": at(0, 1)}),
+    "rows that begin before 0": (2, "indptr", {"indptr": at(0, -1)}),
+    "rows that fall back": (2, "indptr", {"indptr": at(2, 0)}),
+    "rows that reach beyond": (2, "indptr", {"indptr": at(2, 1 << 40)}),
+    "rows that end beyond the values": (2, "indptr", {"indptr": at(-1, 1 << 40)}),
+    "rows that end before the values": (2, "indptr", {"indptr": at(slice(1, None), 0)}),
+    "a value that is NaN": (2, "values", {"values": at(0, math.nan)}),
+    "a value beyond a kernel's": (2, "values", {"values": at(-1, -1e150)}),
+    "an update that is infinite": (2, "a", {"a": at(0, math.inf)}),
+    "a scale that is NaN": (2, "scale", {"scale": at(0, math.nan)}),
+    "a round twice": (2, "round", {"round": at(1, 1)}),
+    "a round 0": (2, "round", {"round": at(0, 0)}),
+    "rounds that wrap around": (2, "round", {"round": at(slice(0, 2), [(1 << 63) - 1, -(1 << 63)])}),
+    "a shift too many": (2, "shift", {"shift": at(0, 4)}),
+    "a label of 0": (2, "label", {"label": at(0, 0)}),
+    "a label of 2": (2, "label", {"label": at(0, 2)}),
+    "one class and labels of two": (2, "label", {"classes": [0]}),
+    "one class and a rival": (2, "rival", {"classes": [0], "label": at(slice(None), -1), "rival": at(0, 1)}),
+    "a class beyond the last": (3, "label", {"label": at(-1, 3)}),
+    "a class below the first": (3, "label", {"label": at(0, -1)}),
+    "a rival beyond the last": (3, "rival", {"rival": at(-1, 3)}),
+    "a rival below the first": (3, "rival", {"rival": at(0, -1)}),
+    "more classes than two of -1 and 1": (2, "label", {"classes": [0, 1, 2]}),
+    "a vote below 0": (2, "q", {"q": at(0, -1)}),
+    "votes of nobody": (2, "q", {"q": at(slice(None), 0)}),
+    "votes that overflow": (2, "q", {"q": at(slice(0, 2), 1 << 62)}),
+    "a vote too many": (2, "q", {"q": longer}),
+    "an update too many": (2, "label", {"label": longer}),
+    "a row too many": (2, "indptr", {"indptr": longer}),
+    "an index too many": (2, "indices", {"indices": longer}),
+    "votes in a table": (2, "q", {"q": lambda array: array.reshape(-1, 1)}),
+    "features of 64 bits": (2, "indices", {"indices": lambda array: array.astype(np.int64)}),
+    "values of 32 bits": (2, "values", {"values": lambda array: array.astype(np.float32)}),
+    "no votes": (2, "q", {"q": None}),
+    "an array more": (2, "weights", {"weights": np.zeros(3)}),
+}
+
+
+@pytest.mark.parametrize("what", VOTED_FORGERIES)
+def test_a_wrong_field_of_a_voted_model_is_named(tmp_path, what):
+    """Whatever a kernel would trust: the file has the right hash, and one field that no pass gives."""
+    classes, field, changes = VOTED_FORGERIES[what]
+    path = tmp_path / "m"
+    voted(classes)[0].save(path)
+    content, _, arrays = container.read(path, model_files.MODEL, 1 << 30, lambda *_: None)
+    for name, change in changes.items():
+        if name in arrays:
+            arrays[name] = None if change is None else change(arrays[name].copy())
+        else:
+            (arrays if isinstance(change, np.ndarray) else content)[name] = change
+    arrays = {name: array for name, array in arrays.items() if array is not None}
+    content["sha256"] = model_files.content_hash(content, arrays)
+    path.write_bytes(save(arrays, metadata={"onepass": json.dumps(content)}))
+    with pytest.raises(ModelError, match=rf"m: its field '{field}' is missing or wrong"):
+        VotedModel.load(path)
+
+
 def test_the_commands_call_a_forged_model_exit_4(tmp_path):
     (tmp_path / "rows.svm").write_text("1 1:1\n")
     forged(tmp_path / "m", bias=math.nan)
@@ -240,18 +377,19 @@ def test_an_edited_certificate_is_noticed(tmp_path):
         LinearModel.load(path)
 
 
+@pytest.mark.parametrize("kind", [LinearModel, VotedModel])
 @given(st.data())
 @settings(deadline=None, max_examples=150)
-def test_every_flipped_bit_is_found(tmp_path_factory, data):
+def test_every_flipped_bit_is_found(tmp_path_factory, kind, data):
     path = tmp_path_factory.mktemp("flip") / "m.safetensors"
-    model, _ = model_of()
+    model = model_of()[0] if kind is LinearModel else voted()[0]
     model.save(path)
     content = bytearray(path.read_bytes())
     place = data.draw(st.integers(0, len(content) * 8 - 1))
     content[place // 8] ^= 1 << place % 8
     path.write_bytes(bytes(content))
     with pytest.raises(ModelError):
-        LinearModel.load(path)
+        kind.load(path)
 
 
 @given(st.binary(max_size=400))

@@ -1,9 +1,10 @@
-"""Model files: safetensors with one tensor of weights and a JSON text that says what they are, and the SHA-256 of both.
+"""Model files: safetensors with a model's arrays and a JSON text that says what they are, and the SHA-256 of both.
 
-Such a file cannot hold code. The hash finds accidents, not forgers: who can write the file can write the hash. So every
-field is checked as well, and a file that names the right hash of a wrong field is refused by the field's name. There is
-no clock in it: the same model is the same bytes. This room is light (no kernels), so that a model can be looked at in
-an instant.
+A linear model has one tensor of weights; a voted one (`kind` is "vote") has the log of its updates and the votes of
+its members. Such a file cannot hold code. The hash finds accidents, not forgers: who can write the file can write the
+hash. So every field is checked as well, and a file that names the right hash of a wrong field is refused by the field's
+name. There is no clock in it: the same model is the same bytes. This room is light (no kernels), so that a model can be
+looked at in an instant.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 import json
 import math
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from onepass import __version__
-from onepass.container import Kind, raw_bytes
+from onepass.container import KINDS, Array, Check, Kind, raw_bytes
 from onepass.container import read as read_container
 from onepass.errors import LimitError, ModelError, printable
 from onepass.files import replacing, sha256
@@ -26,46 +28,127 @@ FORMAT = 1
 MODEL = Kind("model", "onepass", 1 << 24, ModelError)
 LARGEST_VALUE = 2.0**480  # `rows.LARGEST`, which this room does not import: it would bring the compiler
 LARGEST_WEIGHT = 2.0**512  # times the largest value, in rows of 2^31 values, it does not overflow a score
+SHIFTS = 4  # `trace.log.SHIFTS` has so many
+MOST_UPDATES = 1 << 31  # kernels number them in 32 bits
+MOST_VOTES = 1 << 62  # that are given for one row
+VOTE = {  # arrays of a voted model: `trace.log.Log` without its scratch, and the members' votes
+    "round": "I64",
+    "label": "I32",
+    "rival": "I32",
+    "a": "F64",
+    "scale": "F64",
+    "margin": "F64",
+    "shift": "U8",
+    "indptr": "I64",
+    "indices": "I32",
+    "values": "F64",
+    "q": "I64",
+}
 Weights = npt.NDArray[np.float64]
+Arrays = dict[str, Array]
+Layout = dict[str, dict[str, Any]]
+Path = str | os.PathLike[str]
 
 
-def write(path: str | os.PathLike[str], said: dict[str, Any], weights: Weights, *, overwrite: bool = True) -> None:
+def write(path: Path, said: dict[str, Any], weights: Weights, *, overwrite: bool = True) -> None:
     """Write weights and what is said of them, atomically; see files.replacing for `overwrite`."""
+    _write(path, said, {"weights": np.ascontiguousarray(weights, dtype="<f8")}, overwrite)
+
+
+def write_vote(path: Path, said: dict[str, Any], arrays: Arrays, *, overwrite: bool = True) -> None:
+    """Write the arrays of a voted model and what is said of them, as `write` does."""
+    plain = {name: np.ascontiguousarray(arrays[name], dtype=KINDS[kind]) for name, kind in VOTE.items()}
+    _write(path, {"kind": "vote", **said}, plain, overwrite)
+
+
+def read(path: Path, max_bytes: int = 1 << 34) -> tuple[dict[str, Any], Weights]:
+    """(what is said, weights) of a file that `write` wrote, or a ModelError that says what is wrong with it."""
+    try:
+        content, arrays = _read(path, max_bytes, _check_header)
+        _check_weights(arrays["weights"])
+    except (ModelError, LimitError) as error:
+        raise _named(error, path) from None
+    return content, arrays["weights"]
+
+
+def read_vote(path: Path, max_bytes: int = 1 << 34) -> tuple[dict[str, Any], Arrays]:
+    """(what is said, arrays) of a file that `write_vote` wrote, or a ModelError that says what is wrong with it."""
+    try:
+        content, arrays = _read(path, max_bytes, partial(_check_vote_header, max_bytes))
+        _check_vote(arrays, content["width"], len(content["classes"]))
+    except (ModelError, LimitError) as error:
+        raise _named(error, path) from None
+    return content, arrays
+
+
+def content_hash(content: dict[str, Any], arrays: Arrays) -> str:
+    """The SHA-256 of a model: of what is said of it (but the hash itself) and of its arrays in the order of names."""
+    plain = {name: value for name, value in content.items() if name != "sha256"}
+    return sha256(json.dumps(plain, sort_keys=True).encode(), *(raw_bytes(arrays[name]) for name in sorted(arrays)))
+
+
+def _write(path: Path, said: dict[str, Any], arrays: Arrays, overwrite: bool) -> None:
     from safetensors.numpy import save
 
     content = {"format": FORMAT, "version": __version__, **said}
-    weights = np.ascontiguousarray(weights, dtype="<f8")
-    content["sha256"] = _hash(content, weights)
+    content["sha256"] = content_hash(content, arrays)
     with replacing(path, overwrite=overwrite) as file:  # one metadata key: safetensors writes several in no fixed order
-        file.write(save({"weights": weights}, metadata={"onepass": json.dumps(content, sort_keys=True)}))
+        file.write(save(arrays, metadata={"onepass": json.dumps(content, sort_keys=True)}))
 
 
-def read(path: str | os.PathLike[str], max_bytes: int = 1 << 34) -> tuple[dict[str, Any], Weights]:
-    """(what is said, weights) of a file that `write` wrote, or a ModelError that says what is wrong with it."""
-    try:
-        content, _, arrays = read_container(path, MODEL, max_bytes, _check_header)
-        weights = arrays["weights"]
-        if _hash(content, weights) != content["sha256"]:
-            raise ModelError("damaged: its content does not have the SHA-256 that it names")
-        _check_weights(weights)
-    except (ModelError, LimitError) as error:
-        raise type(error)(f"{printable(os.fspath(path))}: {error}") from None
-    return content, weights
+def _read(path: Path, max_bytes: int, check: Check) -> tuple[dict[str, Any], Arrays]:
+    content, _, arrays = read_container(path, MODEL, max_bytes, check)
+    if content_hash(content, arrays) != content["sha256"]:
+        raise ModelError("damaged: its content does not have the SHA-256 that it names")
+    return content, arrays
 
 
-def _check_header(content: dict[str, Any], layout: dict[str, dict[str, Any]]) -> None:
+def _named(error: ModelError | LimitError, path: Path) -> ModelError | LimitError:
+    return type(error)(f"{printable(os.fspath(path))}: {error}")
+
+
+def _check_header(content: dict[str, Any], layout: Layout) -> None:
     """Raise ModelError, naming the field, unless this can be what `write` says of weights of this layout."""
     _check_format(content)
-    _check_classes(content.get("classes"))
-    bias, radius = content.get("bias"), content.get("radius", math.nan)
-    _need(isinstance(bias, float) and abs(bias) <= LARGEST_VALUE, "bias", "a finite number")
-    _need(radius is None or (isinstance(radius, float) and 0.0 < radius < math.inf), "radius", "null or above 0")
+    if content.get("kind") == "vote":
+        raise ModelError("a voted model, which `onepass.VotedModel.load` reads and no command does")
+    _need("kind" not in content, "kind", "absent, or 'vote'")
+    _check_common(content)
     _check_about(content.get("about"))
     _need(set(layout) == {"weights"} and layout["weights"]["dtype"] == "F64", "weights", "one tensor of float64")
     shape, classes = layout["weights"]["shape"], len(content["classes"])
     outputs = 1 if classes <= 2 else classes
     fits = len(shape) == 2 and shape[0] >= 1 and shape[1] == outputs
     _need(fits, "weights", f"for {classes} classes of shape (1 + features, {outputs}), and not {tuple(shape)}")
+
+
+def _check_vote_header(max_bytes: int, content: dict[str, Any], layout: Layout) -> None:
+    """Raise ModelError, naming the field, unless this can be what `write_vote` says of arrays of this layout."""
+    _check_format(content)
+    _need(content.get("kind") == "vote", "kind", "'vote' (what has none is for `onepass.LinearModel.load`)")
+    _check_common(content)
+    width, most = content.get("width"), min(max_bytes // 8, 1 << 31)  # of a linear model as large as a file may be
+    _need(type(width) is int and 0 <= width < most, "width", f"a number of features below {most:,}")
+    for name, kind in VOTE.items():
+        about = layout.get(name, {})
+        _need(about.get("dtype") == kind and len(about["shape"]) == 1, name, f"a list of {np.dtype(KINDS[kind])}")
+    other = sorted(set(layout) - set(VOTE))
+    _need(not other, other[0] if other else "", "absent")
+    lengths = {name: about["shape"][0] for name, about in layout.items()}
+    updates = lengths["a"]
+    _need(updates < MOST_UPDATES, "a", f"of fewer than {MOST_UPDATES:,} updates")
+    expected = dict.fromkeys(VOTE, updates) | {"indptr": updates + 1, "q": updates + 1}
+    expected |= {"indices": lengths["values"], "values": lengths["values"]}
+    for name, length in expected.items():
+        _need(lengths[name] == length, name, f"{length:,} long, and not {lengths[name]:,}")
+
+
+def _check_common(content: dict[str, Any]) -> None:
+    """What both kinds of model say."""
+    _check_classes(content.get("classes"))
+    bias, radius = content.get("bias"), content.get("radius", math.nan)
+    _need(isinstance(bias, float) and abs(bias) <= LARGEST_VALUE, "bias", "a finite number")
+    _need(radius is None or (isinstance(radius, float) and 0.0 < radius < math.inf), "radius", "null or above 0")
 
 
 def _check_format(content: dict[str, Any]) -> None:
@@ -128,11 +211,34 @@ def _check_weights(weights: Weights) -> None:
     _need(max(-low, high) <= LARGEST_WEIGHT, "weights", f"numbers up to {LARGEST_WEIGHT:.3g}")
 
 
+def _check_vote(arrays: Arrays, width: int, classes: int) -> None:
+    """Every index that a kernel will trust, and every number that it adds up."""
+    for name in ("a", "scale"):  # no vote needs a margin, which may overflow where weights do not
+        _need(np.isfinite(arrays[name]).all(), name, "finite numbers")
+    _need(_within(arrays["values"], -LARGEST_VALUE, LARGEST_VALUE), "values", f"numbers up to {LARGEST_VALUE:.3g}")
+    rounds = arrays["round"]
+    _need(not rounds.size or (rounds[0] > 0 and (rounds[1:] > rounds[:-1]).all()), "round", "rising, from 1 on")
+    indptr, values = arrays["indptr"], arrays["values"].size
+    rises = indptr[0] == 0 and indptr[-1] == values and (indptr[1:] >= indptr[:-1]).all()
+    _need(rises, "indptr", f"rising from 0 to the number of values, {values:,}")
+    _need(_within(arrays["indices"], 0, width - 1), "indices", f"features below the width, {width:,}")
+    _need(_within(arrays["shift"], 0, SHIFTS - 1), "shift", f"numbers below {SHIFTS}")
+    if classes > 2:
+        for name in ("label", "rival"):
+            _need(_within(arrays[name], 0, classes - 1), name, f"places of {classes} classes")
+    else:  # the one class that was met is the first of two, and has no rival
+        _need((np.abs(arrays["label"]) == 1).all(), "label", "1 or -1")
+        for name in ("label", "rival") if classes == 1 else ():
+            _need((arrays[name] == -1).all(), name, "-1 where there is one class")
+    q = arrays["q"]
+    _need(_within(q, 0, MOST_VOTES) and 0.0 < q.sum(dtype=np.float64) <= MOST_VOTES, "q", "votes, not all of them 0")
+
+
+def _within(numbers: Array, least: float, most: float) -> bool:
+    """Whether all numbers lie in this range; NaN does not."""
+    return bool(not numbers.size or (least <= numbers.min() and numbers.max() <= most))
+
+
 def _need(condition: Any, field: str, expected: str) -> None:
     if not condition:
         raise ModelError(f"its field {field!r} is missing or wrong: it must be {expected}")
-
-
-def _hash(content: dict[str, Any], weights: Weights) -> str:
-    plain = {name: value for name, value in content.items() if name != "sha256"}
-    return sha256(json.dumps(plain, sort_keys=True).encode(), raw_bytes(weights))

@@ -126,6 +126,20 @@ class VotedModel:
     bias: float = 1.0
     radius: float | None = None
 
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+        """Write the model with the update rows that its members are made of, as `LinearModel.save` does."""
+        said = {"classes": list(self.classes), "bias": self.bias, "radius": self.radius, "width": self.width}
+        model_files.write_vote(path, said, {**self.log.cut()._asdict(), "q": self.q}, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], max_bytes: int = 1 << 34) -> VotedModel:
+        """Read a model that `save` wrote; every index and length is checked, and nothing is executed."""
+        said, arrays = model_files.read_vote(path, max_bytes)
+        q, updates = arrays.pop("q"), arrays["a"].size
+        scratch = np.zeros(updates, dtype=np.int64)
+        log = Log(row=scratch, cursor=np.array([updates, arrays["values"].size]), **arrays)
+        return cls(log, q, said["width"], tuple(said["classes"]), said["bias"], said["radius"])
+
     def decision(self, X: Any) -> Floats:
         """Votes as a share of all: for two classes second less first, else one share per class."""
         shares = self.shares(X)
