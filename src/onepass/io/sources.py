@@ -107,6 +107,7 @@ class RawFile:
     def __init__(self, path: str) -> None:
         self.path = path
         self.consumed = 0
+        self.ended = False  # whether the last read found nothing
         self.closed = False
         self._peeked = b""
         try:
@@ -132,6 +133,7 @@ class RawFile:
         else:
             data = self._read(size if size >= 0 else codecs.PIECE)
         self.consumed += len(data)
+        self.ended = not data
         return data
 
     def read_at(self, start: int, buffer: Bytes) -> int:
