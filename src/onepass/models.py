@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from onepass import model_files
 from onepass._jit import by_type, jit
 from onepass.errors import DataError
+from onepass.executor import ThreadExecutor
 from onepass.labels import Label
 from onepass.loop import head_of, score
 from onepass.rows import LARGEST, AnyRows, Array, Dense, Floats, Ints, Rows, count, onto_ball, part
@@ -192,8 +192,8 @@ class VotedModel:
             for first, piece in _pieces(*_within(X, self.width), self.radius)
             for start in range(0, count(piece), STRIP)
         )
-        with ThreadPoolExecutor() as pool:
-            return [done.result() for done in [pool.submit(work, *piece) for piece in pieces]]
+        with ThreadExecutor() as executor:
+            return executor.map(lambda piece: work(*piece), pieces)
 
     @cached_property
     def _postings(self) -> Rows:

@@ -5,12 +5,12 @@ Members are what weights are given to: hypotheses 0, 1, … of the log, or after
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
+from onepass.executor import ThreadExecutor
 from onepass.rows import Floats, Ints
 from onepass.trace.columns import Columns
 from onepass.trace.log import Log, coefficients, gather
@@ -98,10 +98,9 @@ class Hypotheses:
             self._gather(log, coefficient, weights, 0, log.updates)
             return weights
         half, rest = log.updates // 2, np.zeros_like(weights)
-        with ThreadPoolExecutor(1, "onepass-gather") as helper:  # in two halves on any machine: the same bits
-            later = helper.submit(self._gather, log, coefficient, rest, half, log.updates)
-            self._gather(log, coefficient, weights, 0, half)
-            later.result()
+        halves = [(weights, 0, half), (rest, half, log.updates)]
+        with ThreadExecutor(2) as executor:  # in two halves on any machine: the same bits
+            executor.map(lambda part: self._gather(log, coefficient, *part), halves)
         weights += rest
         return weights
 
