@@ -31,7 +31,7 @@ from onepass.scale.executors import DaskExecutor, Executor, Handle, LocalExecuto
 from onepass.scale.inputs import Inputs
 from onepass.scale.merged import Merged, Outcome
 from onepass.scale.summaries import Prefix, Summary, count, evidence_of, merge, together, tree
-from onepass.scale.tasks import Job, Origin, add, last_of, refuse, run, start, summary_of, vector_of
+from onepass.scale.tasks import Job, WaveStart, add, last_of, refuse, run, start, summary_of, vector_of
 from onepass.scale.versions import versions
 from onepass.trace import Evidence, SettledCutoff
 
@@ -120,7 +120,7 @@ class _Run:
     def learn(self, waves: int) -> Merged:
         """Wave after wave."""
         self.waves = waves
-        origin: Origin | None = None
+        origin: WaveStart | None = None
         summary: Summary | None = None  # of the wave before
         vectors: list[Floats] = []
         for wave, chunks in enumerate(np.array_split(np.arange(len(self.inputs.chunks)), waves)):
@@ -179,7 +179,7 @@ class _Run:
             return 0
         return None if summary is None else self._certify(evidence_of(summary)).choice.value
 
-    def _wave(self, chunks: Any, origin: Origin | None, wave: int, k: int | None) -> list[Handle]:
+    def _wave(self, chunks: Any, origin: WaveStart | None, wave: int, k: int | None) -> list[Handle]:
         rule = "longest" if self.chosen.conversion == "longest" else "log" if k is None else k
         begin = None if origin is None else self.crew.hold(f"origin-{wave}", origin)
         lines = [(self.job, self.inputs.chunks[p], self.inputs.data[p], begin, rule) for p in chunks]
@@ -216,7 +216,7 @@ class _Run:
         self._tell(wave, 2, None, k)
         return total
 
-    def _origin(self, handles: list[Handle], back: list[Back], wave: int, before: Origin | None) -> Origin | None:
+    def _origin(self, handles: list[Handle], back: list[Back], wave: int, before: WaveStart | None) -> WaveStart | None:
         """Where the next wave starts: the average of this one's final hypotheses (of chunks that had rows)."""
         pairs = [(handle, one) for handle, one in zip(handles, back, strict=True) if one.rounds]
         if not pairs:
@@ -227,7 +227,7 @@ class _Run:
         mean, elapsed = total / float(len(pairs)), rounds + (0 if before is None else before.elapsed)
         if not self.chosen.learner.tracks_norm:
             mean = _grown(mean, None if before is None else before.weights, math.sqrt(len(pairs)))
-        return Origin(mean, elapsed)
+        return WaveStart(mean, elapsed)
 
     def _added(self, kind: str, leaves: list[Handle], back: list[Back]) -> Floats:
         """Vectors added in a fixed tree on the workers; only the sum travels here."""

@@ -42,7 +42,7 @@ class Ran(NamedTuple):
     last: Floats  # the last hypothesis, for the start of the next wave
 
 
-class Origin(NamedTuple):
+class WaveStart(NamedTuple):
     """Where a wave starts: the average of the last wave's final hypotheses, and the rounds that each had seen."""
 
     weights: Floats
@@ -75,7 +75,7 @@ def start(job: Job, chunk: Chunk, data: Any, want_labels: bool) -> Start:
     return Start(tuple(labels), None if measure is None else measure.scaled_onto)
 
 
-def run(job: Job, chunk: Chunk, data: Any, origin: Origin | None, rule: str | int) -> Ran:
+def run(job: Job, chunk: Chunk, data: Any, origin: WaveStart | None, rule: str | int) -> Ran:
     """One pass over a chunk, from `origin`. The rule says what to leave: "log", "longest", or a cutoff's vector."""
     must_match(job.versions)
     _announce(job, chunk)
