@@ -193,6 +193,7 @@ def _tokenize(rules: Any, text: Any, size: Any, table: Any, state: Any) -> Any:
 @jit
 def _line(rules: Any, text: Any, start: Any, table: Any, row: Any, first: Any) -> Any:
     """(start of the next line, end of the row, whether it is one); the line's own start if it is not plain."""
+    # Long, as one walk: place, count and last feature stay in registers, where a part of its own would pass all back.
     one = np.uint64(1)
     refused = start, first, False
     p, k = _after_spaces(text, start), first

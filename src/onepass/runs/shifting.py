@@ -187,6 +187,7 @@ def _end(lazy: Lazy, log: Log, t: int, margin: float, scale: float) -> None:
 @jit
 def _learn(lazy: Lazy, rows: AnyRows, y: Ints, rule: Shifted, bias: float, log: Log, t0: int, first: int) -> int:
     """Learn rows first, first + 1, …; the number of the first whose run may outlive the columns."""
+    # Long, as one round is: its steps share nine numbers of the row, and must come in this order.
     B, P, M, state = lazy.B[1:], lazy.P[1:], lazy.M, lazy.state
     top = lazy.kappa[lazy.kappa.size - 1]
     share = np.zeros(lazy.A.size)
