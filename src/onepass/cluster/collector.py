@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from onepass.cluster.points import as_points, height
+from onepass.cluster.points import as_points
 from onepass.cluster.streams import Clusters, Coreset, MiniBatches, widened
 from onepass.errors import DataError
-from onepass.rows import AnyRows, Floats, Rows
+from onepass.rows import AnyRows, Floats, Rows, count
 
 COPIES = 2.5  # memory that clustering needs, in sizes of the table: itself, its projection, and passing copies
 STATE = 64  # bytes of bounds, labels and distances for each row
@@ -150,5 +150,5 @@ def as_table(rows: AnyRows, dtype: Any, width: int = 1) -> Any:
     if not isinstance(rows, Rows):
         return np.asarray(rows.values, dtype=dtype)
     widest = int(rows.indices.max()) + 1 if rows.indices.size else 1
-    shape = (height(rows), max(widest, width))
+    shape = (count(rows), max(widest, width))
     return sp.csr_array((rows.values.astype(dtype, copy=False), rows.indices, rows.indptr), shape=shape)

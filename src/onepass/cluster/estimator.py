@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onepass.cluster.kmeans import Callback, all_distances, assign
 from onepass.cluster.means import masses
-from onepass.cluster.points import as_count, as_points, as_weights, height, in_type, piece_weights
+from onepass.cluster.points import as_count, as_points, as_weights, in_type, piece_weights
 from onepass.cluster.run import as_centres, check_parameters, kmeans
 from onepass.cluster.streams import Clusters, MiniBatches
-from onepass.rows import AnyRows
+from onepass.rows import AnyRows, count
 from onepass.structure import check_structure
 
 
@@ -154,7 +154,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Minus the inertia of X about the fitted centres."""
         check_is_fitted(self, "cluster_centers_")
         rows = self._points(X)
-        weights = as_weights(sample_weight, height(rows))
+        weights = as_weights(sample_weight, count(rows))
         return -float(np.sum(weights * assign(rows, self.cluster_centers_, self.threads)[1]))
 
     def _new_stream(self, width: int) -> MiniBatches:

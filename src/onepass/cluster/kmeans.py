@@ -29,10 +29,10 @@ from onepass.cluster.distance import (
 from onepass.cluster.exponion import ExponionSearch
 from onepass.cluster.gemm import GemmSearch
 from onepass.cluster.means import Means
-from onepass.cluster.points import Labels, height, take
+from onepass.cluster.points import Labels, take
 from onepass.cluster.spans import Span, split_rows
 from onepass.executor import ThreadExecutor
-from onepass.rows import AnyRows, Dense, Floats
+from onepass.rows import AnyRows, Dense, Floats, count
 
 NARROW = 32  # columns up to which the exponion beats a matrix product
 CROWD = 4096  # centres up to which all distances between centres are worth their memory
@@ -56,7 +56,7 @@ class Assignment:
     def __init__(self, rows: AnyRows, centres: npt.NDArray[Any], executor: ThreadExecutor):
         k, width = centres.shape
         self.rows, self.executor = rows, executor
-        self.state = no_bounds(height(rows), rows.values.dtype)
+        self.state = no_bounds(count(rows), rows.values.dtype)
         self.centres = targets(centres)
         self.slack = slack(rows.values.dtype, width)
         if isinstance(rows, Dense) and width <= NARROW and k <= CROWD:
@@ -65,8 +65,8 @@ class Assignment:
             origin = centres.mean(axis=0, dtype=np.float64).astype(centres.dtype)
             self.search = GemmSearch(rows, width, origin, executor)
         # a row costs as much as all centres: at worst D decides it among them all
-        self.spans = split_rows(height(rows), centres.size, executor.threads)
-        self.todo = np.empty(height(rows), dtype=np.int64)
+        self.spans = split_rows(count(rows), centres.size, executor.threads)
+        self.todo = np.empty(count(rows), dtype=np.int64)
 
     def follow(self, centres: npt.NDArray[Any]) -> Labels:
         """The labels for these centres. (The array is written anew at the next call.)"""
@@ -107,10 +107,10 @@ def all_distances(rows: AnyRows, centres: npt.NDArray[Any], threads: int | None 
     >>> all_distances(as_points([[3.0, 4.0]]), np.array([[0.0, 0.0], [3.0, 0.0]]))
     array([[5., 4.]])
     """
-    out = np.empty((height(rows), centres.shape[0]), dtype=centres.dtype)
+    out = np.empty((count(rows), centres.shape[0]), dtype=centres.dtype)
     against = targets(centres)
     with ThreadExecutor(threads) as executor:
-        spans = split_rows(height(rows), centres.size, executor.threads)
+        spans = split_rows(count(rows), centres.size, executor.threads)
         executor.map(lambda span: every_distance(rows, against, span, out), spans)
     return out
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from onepass._jit import jit
 from onepass.cluster.distance import Targets, squared_distance
-from onepass.cluster.points import Labels, height
+from onepass.cluster.points import Labels
 from onepass.cluster.spans import BLOCK, WORK, Span, split_rows
 from onepass.executor import ThreadExecutor
-from onepass.rows import AnyRows, Floats
+from onepass.rows import AnyRows, Floats, count
 
 SLAB = 65536  # rows whose losses are added together first, whatever the number of threads
 
@@ -34,7 +34,7 @@ class LocalSearch:
     """The two nearest centres of every row, while centres are swapped."""
 
     def __init__(self, rows: AnyRows, weights: Floats, centres: Targets, executor: ThreadExecutor):
-        n = height(rows)
+        n = count(rows)
         self.rows, self.weights, self.centres, self.executor = rows, weights, centres, executor
         self.two = TwoNearest(np.empty(n), np.empty(n), np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32))
         self.slabs = [Span(first, min(first + SLAB, n)) for first in range(0, n, SLAB)]

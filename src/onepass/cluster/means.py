@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import by_type, jit
-from onepass.cluster.points import Labels, height
+from onepass.cluster.points import Labels
 from onepass.cluster.spans import WORK, Span
 from onepass.executor import ThreadExecutor
-from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
+from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, count
 
 WORTH_SHARING = 2e6  # additions that take longer than waking the threads, each of which reads all labels
 
@@ -30,7 +30,7 @@ class Means:
         self.sums = np.zeros((k, width))
         self.mass = np.zeros(k)
         self.members = np.zeros(k, dtype=np.int64)  # rows of positive weight: says exactly whether a cluster is empty
-        self.labels: Labels = np.full(height(rows), -1, dtype=np.int32)  # -1: in no sum yet
+        self.labels: Labels = np.full(count(rows), -1, dtype=np.int32)  # -1: in no sum yet
         self.moves = 0
 
     def follow(self, labels: Labels, executor: ThreadExecutor, afresh: bool = False) -> int:

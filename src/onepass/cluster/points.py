@@ -94,11 +94,6 @@ def as_count(n_clusters: Any, n: int) -> int:
     return int(n_clusters)
 
 
-def height(rows: AnyRows) -> int:
-    """How many rows there are."""
-    return int(rows.indptr.size - 1) if isinstance(rows, Rows) else int(rows.values.shape[0])
-
-
 def in_type(rows: AnyRows, centres: Centres) -> AnyRows:
     """The rows in the number type of the centres."""
     return rows._replace(values=rows.values.astype(centres.dtype, copy=False))

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from onepass.cluster.kmeans import Callback, LloydFit, lloyd
 from onepass.cluster.optimum import Quality, quality
-from onepass.cluster.points import Labels, WeightedRows, as_count, as_points, as_weights, height
+from onepass.cluster.points import Labels, WeightedRows, as_count, as_points, as_weights
 from onepass.cluster.seeding import METHODS, seed
+from onepass.rows import count
 
 PROVED = ("k-means++", "local-search++")  # seedings with E φ ≤ 8(ln k + 2)·φ_OPT
 
@@ -47,8 +48,8 @@ def kmeans(
     4.0
     """
     rows = as_points(X)
-    weights = as_weights(sample_weight, height(rows))
-    k, width = as_count(n_clusters, height(rows)), int(np.shape(X)[1])
+    weights = as_weights(sample_weight, count(rows))
+    k, width = as_count(n_clusters, count(rows)), int(np.shape(X)[1])
     check_parameters(init, max_iter, tol, delta)
     sequence = (
         random_state if isinstance(random_state, np.random.SeedSequence) else np.random.SeedSequence(random_state)

@@ -21,12 +21,12 @@ from onepass.cluster.distance import Targets, distances_to_point, seek, squared_
 from onepass.cluster.kmeans import assign
 from onepass.cluster.local_search import LocalSearch
 from onepass.cluster.means import masses
-from onepass.cluster.points import Labels, WeightedRows, as_count, as_points, as_weights, height, take
+from onepass.cluster.points import Labels, WeightedRows, as_count, as_points, as_weights, take
 from onepass.cluster.projection import Tiles, project, squared_distances
 from onepass.cluster.spans import BLOCK, split_rows
 from onepass.errors import DataError
 from onepass.executor import ThreadExecutor
-from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
+from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, count
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 ROUNDS = 5  # of k-means‖, each drawing about OVERSAMPLING·k rows
@@ -73,8 +73,8 @@ def kmeans_plusplus(
     0.0
     """
     rows = as_points(X)
-    points = WeightedRows(rows, np.shape(X)[1], as_weights(sample_weight, height(rows)))
-    k = as_count(n_clusters, height(rows))
+    points = WeightedRows(rows, np.shape(X)[1], as_weights(sample_weight, count(rows)))
+    k = as_count(n_clusters, count(rows))
     return seed(points, k, method=method, candidates=candidates, random_state=random_state, threads=threads)
 
 
@@ -291,7 +291,7 @@ def _doubt(rows: AnyRows, width: int, executor: ThreadExecutor) -> float:
     if not isinstance(rows, Rows):
         return 0.0
     origin = np.zeros(width, dtype=rows.values.dtype)
-    longest = float(distances_to_point(rows, origin, height(rows), executor).max())
+    longest = float(distances_to_point(rows, origin, count(rows), executor).max())
     return 16 * (width + 8) * float(np.finfo(np.float64).eps) * 4 * longest
 
 

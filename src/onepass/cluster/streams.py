@@ -13,12 +13,12 @@ import scipy.sparse as sp
 
 from onepass.cluster.kmeans import assign, lloyd
 from onepass.cluster.means import Means, masses
-from onepass.cluster.points import WeightedRows, as_points, height, in_type, piece_weights
+from onepass.cluster.points import WeightedRows, as_points, in_type, piece_weights
 from onepass.cluster.run import as_centres
 from onepass.cluster.seeding import D2Sampler, d2_sampling, seed
 from onepass.errors import DataError
 from onepass.executor import ThreadExecutor
-from onepass.rows import AnyRows, Dense, Floats
+from onepass.rows import AnyRows, Dense, Floats, count
 
 FAN = 4  # sets of a coreset that are merged at a time
 
@@ -169,7 +169,7 @@ class Coreset:
         rows = as_points(X)
         if not isinstance(rows, Dense):
             raise DataError("X is sparse: a coreset keeps dense rows; use KMeans.partial_fit, or X.toarray()")
-        weights = piece_weights(sample_weight, height(rows))
+        weights = piece_weights(sample_weight, count(rows))
         self._expect(rows.values.shape[1])
         self.pending.add(rows.values.astype(np.float64), weights)
         while self.pending.count >= self.size:

@@ -12,7 +12,7 @@ from asyncio import CancelledError
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError as FutureCancelledError
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from onepass.errors import OnepassError, ScaleError
 from onepass.scale.tasks import TOPIC, hold
@@ -21,6 +21,8 @@ from onepass.scale.versions import refuse_differences, versions
 Handle = Any  # of a result that is, or will be, somewhere
 CANCELLED = (CancelledError, FutureCancelledError)  # the first is no kind of the second, and Dask uses both
 TICK = 0.02  # seconds between looks at what has come back
+FAN = 8  # results added by one task of a tree
+T = TypeVar("T")
 
 
 class Executor(Protocol):
@@ -246,6 +248,33 @@ class DaskExecutor:
         failure = ScaleError(f"{name}: {type(error).__name__}: {error}")
         failure.__cause__ = error if isinstance(error, BaseException) else None
         return failure
+
+
+def sum_in_tree(executor: Executor, kind: str, add: Callable[..., Any], leaves: list[Handle], name: str) -> Any:
+    """The results added where they are, in a fixed tree; only the sum is fetched, and all of them are dropped."""
+    made = list(leaves)
+
+    def added(group: list[Handle]) -> Handle:
+        (one,) = executor.each(f"{kind}-{len(made)}", add, [(group,)])
+        made.append(one)
+        return one
+
+    ((_, total),) = executor.fetch([tree(leaves, added)], [name])
+    executor.drop(made)
+    return total
+
+
+def tree(items: Sequence[T], add: Callable[[list[T]], T]) -> T:
+    """All items added, FAN neighbours at a time: the order of additions depends on their number alone.
+
+    >>> tree(list("abcdefghijkl"), lambda group: "(" + "".join(group) + ")")
+    '((abcdefgh)(ijkl))'
+    """
+    level = list(items)
+    while len(level) > 1:
+        groups = [level[at : at + FAN] for at in range(0, len(level), FAN)]
+        level = [add(group) if len(group) > 1 else group[0] for group in groups]
+    return level[0]
 
 
 def _scheduler_lost(missing: str) -> ScaleError:

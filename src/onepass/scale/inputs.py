@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from onepass.errors import DataError
-from onepass.io import Stream, open_stream
 from onepass.io import compression as codecs
+from onepass.io import open_stream
 from onepass.io.formats import FORMATS
 from onepass.io.sources import HEAD, Identity
 from onepass.scale.chunks import Chunk, DataChunk, FileChunk, pairs_of_rows
@@ -77,7 +77,8 @@ def _files(paths: Any, chunk_bytes: int, reading: dict[str, Any]) -> Inputs:
     reading.pop("threads", None)  # a task parses in its own thread
     with open_stream(paths, **reading) as stream:  # opened to learn the format, and that every file is there
         format, files, known = stream.format, stream.paths, stream.identity
-        void, notes = _reasons(stream), tuple(stream.notes)
+        notes = tuple(stream.notes)
+        void = () if stream.duplicate_reason is None else (stream.duplicate_reason,)  # why no certificate can be given
     reading = reading | {"format": format}
     chunks: list[Chunk] = []
     for path, identity in zip(files, known, strict=True):
@@ -90,11 +91,6 @@ def _files(paths: Any, chunk_bytes: int, reading: dict[str, Any]) -> Inputs:
         raise DataError("no examples", source=files[0])
     kept = tuple(identity for identity in known if identity is not None)
     return Inputs(chunks, [None] * len(chunks), void=void, notes=notes, format=format, identity=kept)
-
-
-def _reasons(stream: Stream) -> tuple[str, ...]:
-    """Why no certificate can be given."""
-    return () if stream.duplicate_reason is None else (stream.duplicate_reason,)
 
 
 def _spans(

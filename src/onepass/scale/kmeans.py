@@ -16,16 +16,15 @@ import numpy.typing as npt
 from onepass.cluster.distance import own_distances, targets
 from onepass.cluster.kmeans import assign
 from onepass.cluster.means import Means
-from onepass.cluster.points import WeightedRows, as_count, as_points, height, in_type, take
+from onepass.cluster.points import WeightedRows, as_count, as_points, in_type, take
 from onepass.cluster.run import check_parameters
 from onepass.cluster.seeding import OVERSAMPLING, ROUNDS, seed
 from onepass.errors import DataError, ScaleError
 from onepass.executor import ThreadExecutor
-from onepass.rows import AnyRows, Dense, Floats, Ints
+from onepass.rows import AnyRows, Dense, Floats, Ints, count
 from onepass.scale.chunks import Chunk, DataChunk, ReadReport
-from onepass.scale.executors import DaskExecutor, Executor, Handle, LocalExecutor
+from onepass.scale.executors import DaskExecutor, Executor, Handle, LocalExecutor, sum_in_tree
 from onepass.scale.inputs import CHUNK_BYTES, Inputs, cut
-from onepass.scale.summaries import tree
 from onepass.scale.versions import must_match, versions
 
 if TYPE_CHECKING:
@@ -69,12 +68,7 @@ def shape(rows: AnyRows, width: int | None) -> tuple[int, int, str]:
     """(rows, columns, type) of a chunk."""
     wide = rows.values.shape[1] if isinstance(rows, Dense) else width
     assert wide is not None
-    return height(rows), wide, rows.values.dtype.str
-
-
-def rows_at(rows: AnyRows, indices: Ints, width: int) -> Centres:
-    """Some rows, dense."""
-    return take(rows, indices, width)
+    return count(rows), wide, rows.values.dtype.str
 
 
 def update_nearest(rows: AnyRows, before: Nearest | None, centres: Centres, first: int) -> Nearest:
@@ -125,7 +119,7 @@ def add(parts: list[Any]) -> Any:
 
 def spread(rows: AnyRows, middle: Floats) -> float:
     """Σ ‖x − m‖²."""
-    out = np.empty(height(rows))
+    out = np.empty(count(rows))
     own_distances(rows, targets(middle[None]), np.zeros(out.size, dtype=np.int32), 0, out)
     return float(np.sum(out))
 
@@ -257,17 +251,7 @@ class _KMeansRun:
     def _sum(self, function: Any, arguments: list[tuple[Any, ...]]) -> Any:
         """Results added in a fixed tree on the workers."""
         leaves = self._each(function, arguments)
-        made = list(leaves)
-
-        def added(group: list[Handle]) -> Handle:
-            (one,) = self._each(add, [(group,)])
-            made.append(one)
-            return one
-
-        top = tree(leaves, added)
-        ((_, total),) = self.executor.fetch([top], [f"{self.names[0]} to {self.names[-1]}"])
-        self.executor.drop(made)
-        return total
+        return sum_in_tree(self.executor, f"sum-{self._asked}", add, leaves, f"{self.names[0]} to {self.names[-1]}")
 
     def given(self, init: Any) -> Centres:
         """Centres from the caller."""
@@ -283,7 +267,7 @@ class _KMeansRun:
         chunk = int(np.searchsorted(np.cumsum(self.heights), row, side="right"))
         at = row - int(self.heights[:chunk].sum())
         ((_, first),) = self.executor.fetch(
-            self._each(rows_at, [(self.rows[chunk], np.array([at]), self.width)]), [self.names[chunk]]
+            self._each(take, [(self.rows[chunk], np.array([at]), self.width)]), [self.names[chunk]]
         )
         candidates = np.asarray(first, dtype=self.dtype)
         nearest: list[Handle] = self._update_nearest([None] * len(self.rows), candidates, 0)

@@ -27,10 +27,10 @@ from onepass.errors import ConversionError, DataError
 from onepass.learners import named
 from onepass.passes import Pass
 from onepass.rows import Floats, must_be_finite
-from onepass.scale.executors import DaskExecutor, Executor, Handle, LocalExecutor
+from onepass.scale.executors import DaskExecutor, Executor, Handle, LocalExecutor, sum_in_tree
 from onepass.scale.inputs import Inputs
 from onepass.scale.merged import Merged, Outcome
-from onepass.scale.summaries import Prefix, Summary, count, evidence_of, merge, together, tree
+from onepass.scale.summaries import Prefix, Summary, count, evidence_of, merge, together
 from onepass.scale.tasks import Job, WaveStart, add, last_of, refuse, run, start, summary_of, vector_of
 from onepass.scale.versions import versions
 from onepass.trace import Evidence, SettledCutoff
@@ -231,18 +231,9 @@ class _Run:
 
     def _added(self, kind: str, leaves: list[Handle], back: list[Back]) -> Floats:
         """Vectors added in a fixed tree on the workers; only the sum travels here."""
-        made = list(leaves)
-
-        def added(group: list[Handle]) -> Handle:
-            (one,) = self.crew.each(f"{kind}-sum-{len(made)}", add, [(group,)])
-            made.append(one)
-            return one
-
-        top = tree(leaves, added)
         first, last = self.names[back[0].chunk], self.names[back[-1].chunk]
-        ((_, total),) = self.crew.fetch([top], [first if first == last else f"{first} to {last}"])
-        self.crew.drop(made)
-        return np.asarray(total)
+        name = first if first == last else f"{first} to {last}"
+        return np.asarray(sum_in_tree(self.crew, f"{kind}-sum", add, leaves, name))
 
     def _longest(self, handles: list[Handle], back: list[Back], before: list[Floats]) -> list[Floats]:
         """The longest survivor so far; only the chunk that has it sends its vector."""

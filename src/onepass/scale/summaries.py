@@ -7,7 +7,7 @@ not depend on who finished first. A chunk that comes twice is refused, one that 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -22,7 +22,6 @@ from onepass.trace.grid import floor_index
 from onepass.trace.tally import BETS, Tally, charge, empty_tally
 
 T = TypeVar("T")
-FAN = 8  # vectors added by one task of the tree
 
 
 class Summary(NamedTuple):
@@ -247,16 +246,3 @@ def together(parts: Sequence[SettledCutoff], choices: int) -> SettledCutoff:
     for part in parts[1:]:
         line = added(line, part.tally)
     return SettledCutoff(parts[0].k, sum(part.rounds for part in parts), line, parts[0].price / choices)
-
-
-def tree(items: Sequence[T], add: Callable[[list[T]], T]) -> T:
-    """All items added, FAN neighbours at a time: the order of additions depends on their number alone.
-
-    >>> tree(list("abcdefghijkl"), lambda group: "(" + "".join(group) + ")")
-    '((abcdefgh)(ijkl))'
-    """
-    level = list(items)
-    while len(level) > 1:
-        groups = [level[at : at + FAN] for at in range(0, len(level), FAN)]
-        level = [add(group) if len(group) > 1 else group[0] for group in groups]
-    return level[0]
