@@ -15,12 +15,10 @@ import numpy as np
 from onepass._jit import jit
 from onepass.errors import Argument, DataError
 from onepass.io.chunk import Bytes
-from onepass.io.lines import LineFormat, Parsed, closed, parse_lines
+from onepass.io.lines import WINDOW, LineFormat, Parsed, closed, find_newline, parse_lines
 from onepass.io.sources import BOM, Source
 from onepass.io.words import PAD
 from onepass.rows import Ints
-
-WINDOW = 1 << 14  # how far to look at once for the end of a line
 
 
 class TextBlock(NamedTuple):
@@ -93,10 +91,10 @@ def _lines_between(source: Source, first: int, start: int, stop: int) -> TextBlo
         text = body[: -1 - PAD]
         if source.raw.read_at(early, text) < text.size:
             raise DataError("the file became shorter while it was being read", source=source.path)
-        begin = 0 if early == start else _find_newline(text, 0, stop - early - 1) + 1
+        begin = 0 if early == start else find_newline(text, 0, stop - early - 1) + 1
         if begin == 0 and early < start:
             return TextBlock(text, 0, stop, stop)  # no line starts here
-        last = _find_newline(text, stop - early - 1, text.size)
+        last = find_newline(text, stop - early - 1, text.size)
         if last >= 0:
             return TextBlock(body[begin:], last + 1 - begin, early + begin, early + last + 1)
         if early + text.size >= size:
@@ -104,14 +102,6 @@ def _lines_between(source: Source, first: int, start: int, stop: int) -> TextBlo
             return TextBlock(body[begin:], text.size + 1 - begin, early + begin, size)
         room *= 8
         check_line(stop + room - early - begin, source)
-
-
-def _find_newline(text: Bytes, start: int, stop: int) -> int:
-    for at in range(start, stop, WINDOW):
-        found = text[at : min(at + WINDOW, stop)].tobytes().find(b"\n")
-        if found >= 0:
-            return at + found
-    return -1
 
 
 def check_line(length: int, source: Source) -> None:

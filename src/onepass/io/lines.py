@@ -25,6 +25,8 @@ from onepass.io.chunk import Bytes, Labels
 from onepass.io.words import PAD
 from onepass.rows import AnyRows, Floats, Ints, Rows
 
+WINDOW = 1 << 14  # how far to look at once for the end of a line
+
 
 class LineError(Exception):
     """What is wrong with one line, at which byte (from 1), and what to do about it."""
@@ -128,7 +130,8 @@ def parse_lines(form: LineFormat, text: Bytes, size: int, skip: bool = False) ->
     with np.errstate(over="ignore"):  # hashes and long mantissas wrap on purpose; compiled code does not ask
         state = form.tokenize(text, size, table, state)
         while state.position < size:
-            line = _line_at(text, state.position, size)
+            end = find_newline(text, state.position, size)
+            line = text[state.position : end if end >= 0 else size].tobytes()
             try:
                 state = _store(form.read_line(line), len(line) + 1, table, state)
             except LineError as fault:
@@ -144,14 +147,13 @@ def parse_lines(form: LineFormat, text: Bytes, size: int, skip: bool = False) ->
     return Parsed(Rows(*table[:3]), table.labels, state.line, bad, state.flags, places=places)
 
 
-def _line_at(text: Bytes, position: int, size: int) -> bytes:
-    width = 4096
-    while position + width < size:
-        piece = text[position : position + width].tobytes()
-        if b"\n" in piece:
-            return piece.partition(b"\n")[0]
-        width *= 8
-    return text[position:size].tobytes().partition(b"\n")[0]
+def find_newline(text: Bytes, start: int, stop: int) -> int:
+    """The place of the first newline in text[start:stop]; −1 if there is none."""
+    for at in range(start, stop, WINDOW):
+        found = text[at : min(at + WINDOW, stop)].tobytes().find(b"\n")
+        if found >= 0:
+            return at + found
+    return -1
 
 
 def _store(example: Example | None, length: int, table: CsrBuffer, state: TokenizerState) -> TokenizerState:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -51,41 +50,26 @@ class Position(NamedTuple):
     """How far a stream was read, after a chunk: where to go on, and what had been seen by then. Plain values."""
 
     format: str
-    file: int  # which of the paths
-    at: int  # bytes of that file's text, after decompression; rows, where the file is not text
-    line: int  # the line (or row) that starts there
-    consumed: int
-    rows: int
-    skipped: int
-    quarantined: int  # bytes
-    flags: int
-    truncated: bool
-    changed: tuple[str, ...]
-    faults: tuple[str, ...]
-    notes: tuple[str, ...]
-    labels: tuple[tuple[float | str, Origin], ...]
-    identity: tuple[Identity | None, ...]
+    file: int = 0  # which of the paths
+    at: int = 0  # bytes of that file's text, after decompression; rows, where the file is not text
+    line: int = 1  # the line (or row) that starts there
+    consumed: int = 0
+    rows: int = 0
+    skipped: int = 0
+    quarantined: int = 0  # bytes
+    flags: int = 0
+    truncated: bool = False
+    changed: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    labels: tuple[tuple[float | str, Origin], ...] = ()
+    identity: tuple[Identity | None, ...] = ()
 
 
 class _Place(NamedTuple):
     source: Source
     number: int  # of the file
     consumed: int
-
-
-class _Mark(NamedTuple):
-    """Of a Position, what changes between two chunks."""
-
-    file: int = 0
-    at: int = 0
-    line: int = 1
-    consumed: int = 0
-    rows: int = 0
-    skipped: int = 0
-    quarantined: int = 0
-    flags: int = 0
-    truncated: bool = False
-    changed: tuple[str, ...] = ()
 
 
 class LabelNote(Phrase):
@@ -138,7 +122,7 @@ class Stream:
         self._compressions = [first.compression]
         self._skip, self._quarantine = skip, quarantine
         self._flags = self._quarantined = 0
-        self._mark = _Mark()
+        self._mark = Position(format)  # but for faults, notes, labels and identity: `position` adds them
         self._origin: Origin | None = None  # of the chunk last handed out, and where its rows stood
         self._places: Ints | None = None
         self._closed = False
@@ -180,9 +164,7 @@ class Stream:
 
         `open_stream(..., position=…)` goes on from there, with the chunk that would have come next.
         """
-        return Position(
-            **self._mark._asdict(),
-            format=self.format,
+        return self._mark._replace(
             faults=tuple(map(str, self.faults[: self._mark.skipped])),
             notes=tuple(map(str, self.notes)),
             labels=tuple(self.labels.items()),
@@ -239,9 +221,7 @@ class Stream:
     def __enter__(self) -> Stream:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -267,7 +247,7 @@ class Stream:
             for work in self._reader.works(source, self._skip):
                 yield Task(_Place(source, i, done + work.consumed), work.run)
             done += source.raw.consumed if known is None else known.size
-            yield Task(_Place(source, i, done), _nothing)
+            yield Task(_Place(source, i, done), lambda: None)  # the end of a file
 
     def _go_on(self, position: Position) -> None:
         """Begin where another stream of the same files was left."""
@@ -276,7 +256,7 @@ class Stream:
             differs = f"format: {position.format} then, {self.format} now"
         if differs is not None:
             raise ResumeError(differs)
-        self._mark = _Mark._make(getattr(position, name) for name in _Mark._fields)
+        self._mark = position
         self.consumed, self.rows, self.skipped = position.consumed, position.rows, position.skipped
         self._flags, self._quarantined, self.truncated = position.flags, position.quarantined, position.truncated
         self.changed, self.faults = list(position.changed), [DataError(words) for words in position.faults]
@@ -332,7 +312,8 @@ class Stream:
                     origin = Origin(source.path, line, parsed.start, parsed.stop, consumed, parsed.lines)
                     self.rows += size
                     self._meet(parsed.labels, origin)
-                    self._mark = _Mark(
+                    self._mark = Position(
+                        self.format,
                         number,
                         parsed.stop,
                         line + parsed.lines,
@@ -441,10 +422,6 @@ def files_differ(position: Position, paths: list[str], identity: list[Identity |
                 f"say so by its time: touch -d '{when}.{fraction}Z' {shlex.quote(path)}"
             )
     return None
-
-
-def _nothing() -> None:
-    """What there is to do at the end of a file."""
 
 
 def prepare(source: Source, format: str) -> None:
