@@ -26,6 +26,14 @@ class Advice(NamedTuple):
     asleep: npt.NDArray[np.bool_]  # per round: does anyone sleep?
 
 
+class Rounds(NamedTuple):
+    """Rounds to play: checked advice, and what came true."""
+
+    advice: npt.NDArray[Any]
+    asleep: npt.NDArray[np.bool_]
+    outcomes: npt.NDArray[Any]
+
+
 def check_votes(advice: npt.ArrayLike, awake: npt.ArrayLike | None = None) -> Advice:
     """Advice of 0 and 1, as votes.
 

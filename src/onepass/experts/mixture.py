@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import by_type, jit
-from onepass.experts.advice import Advice, as_forecasts
+from onepass.experts.advice import Advice, Rounds, as_forecasts
 from onepass.experts.reductions import decay, fold, least
 from onepass.experts.run import RoundLog
 from onepass.rows import Floats, Ints
@@ -56,14 +56,6 @@ class MixtureState(NamedTuple):
     loss: Floats  # [what the learner lost]
     gap: Floats  # [what AdaHedge's rates have cost]
     clock: Ints  # [rounds since the last restart]
-
-
-class LossRounds(NamedTuple):
-    """Rounds to play."""
-
-    advice: Floats
-    asleep: npt.NDArray[np.bool_]
-    outcomes: Floats
 
 
 def _rate_constant(rule, state):  # type: ignore[no-untyped-def]
@@ -262,7 +254,7 @@ class Mixture:
 
     def play(self, advice: Advice, outcomes: npt.NDArray[np.generic], log: RoundLog) -> None:
         """Plays the rounds; the log gets one entry for each."""
-        play(self.rule, self.state, LossRounds(_floats(advice), advice.asleep, outcomes.astype(np.float64)), log)
+        play(self.rule, self.state, Rounds(_floats(advice), advice.asleep, outcomes.astype(np.float64)), log)
 
     def forecast(self, advice: Advice) -> float:
         """The weighted mean of one row of advice."""

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import by_type, jit
-from onepass.experts.advice import ASLEEP, Advice
+from onepass.experts.advice import ASLEEP, Advice, Rounds
 from onepass.experts.reductions import fold
 from onepass.experts.run import RoundLog
 from onepass.rows import Floats, Ints
@@ -76,14 +76,6 @@ class VoteState(NamedTuple):
     forgiven: Floats  # mistakes and absences before the last restart
     loss: Floats  # [what the learner lost]
     clock: Ints  # [rounds since the last restart]
-
-
-class VoteRounds(NamedTuple):
-    """Rounds to play."""
-
-    advice: npt.NDArray[np.uint8]
-    asleep: npt.NDArray[np.bool_]
-    outcomes: npt.NDArray[np.uint8]
 
 
 def _judge_deterministic(rule, ones, zeros, y):  # type: ignore[no-untyped-def]
@@ -260,7 +252,7 @@ class Votes:
     def play(self, advice: Advice, outcomes: npt.NDArray[np.uint8], log: RoundLog) -> None:
         """Plays the rounds; the log gets one entry for each."""
         rows = np.require(advice.values, requirements=["C", "W"])  # read-only rows would compile every kernel once more
-        play(self.rule, self.state, VoteRounds(rows, advice.asleep, outcomes), log)
+        play(self.rule, self.state, Rounds(rows, advice.asleep, outcomes), log)
 
     def sides(self, advice: Advice) -> tuple[float, float]:
         """The weight for 1 and the weight for 0, for one row of advice."""

@@ -26,12 +26,11 @@ from scipy import integrate, optimize, special
 from onepass.lab.teachers import PerceptronTeacher
 from onepass.learners.shifted import WARMUP
 from onepass.rows import Floats
-from onepass.schedules import Schedule, checked, rate
+from onepass.schedules import ROOT_2PI, Schedule, checked, rate
 
 Shift = Literal["none", "exact", "learned"]
 
 ROOT_2 = math.sqrt(2.0)
-ROOT_2PI = math.sqrt(2.0 * math.pi)
 
 BATCH = 0.625  # error·α of batch learning (Seung et al. 1992)
 ONLINE_OPTIMUM = 0.88  # error·α of the best on-line rule (Kinouchi and Caticha 1992)
