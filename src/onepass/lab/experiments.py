@@ -50,8 +50,8 @@ FULL = {"figure1": 1e3, "figure2": 3e4, "schedules": 1e5, "smooth": 3e6}  # α a
 class Bench:
     """The simulations of one experiment, `parts` in number: same replicas, same seed, one progress from 0 to 1."""
 
-    def __init__(self, replicas: int, how: RunOptions, parts: int) -> None:
-        self.replicas, self.how, self.parts, self.done = replicas, how, parts, 0
+    def __init__(self, replicas: int, alpha: float, how: RunOptions, parts: int) -> None:
+        self.replicas, self.alpha, self.how, self.parts, self.done = replicas, alpha, how, parts, 0
 
     def run(
         self,
@@ -68,6 +68,13 @@ class Bench:
         seed, threads, progress = self._next()
         return simulate.run_smooth(teacher, schedule, rounds, self.replicas, seed, distance, threads, progress)
 
+    def experiment(
+        self, name: str, title: str, panels: list[Panel], findings: list[Finding], **settings: Any
+    ) -> Experiment:
+        """What came of it; of a law for α → ∞ it is judged whether α was large enough."""
+        common = {"replicas": self.replicas, "alpha": self.alpha, "seed": self.how.seed}
+        return Experiment(name, title, common | settings, panels, judge(findings, self.alpha, FULL.get(name, 0.0)))
+
     def _next(self) -> RunOptions:
         tell, done = self.how.progress, self.done
         self.done += 1
@@ -78,7 +85,7 @@ class Bench:
 
 def figure1(replicas: int = 1000, alpha: float = FULL["figure1"], how: RunOptions = DEFAULT) -> Experiment:
     """A noiseless perceptron of N = 50 inputs, η = 2√(2π)/α: error (4/π)/α. See barkai1995, Figure 1."""
-    N, alphas, bench = 50, np.geomspace(0.5, alpha, 80), Bench(replicas, how, 2)
+    N, alphas, bench = 50, np.geomspace(0.5, alpha, 80), Bench(replicas, alpha, how, 2)
     teacher, schedule = PerceptronTeacher(N), clean_optimum(N)
     optimal = bench.run(teacher, Normalized(schedule, N), alphas)
     grown = bench.run(teacher, Unnormalized(Constant(1.0), N), alphas)
@@ -100,13 +107,9 @@ def figure1(replicas: int = 1000, alpha: float = FULL["figure1"], how: RunOption
         Finding(what, worst.mean(), standard_error(worst), constant, 0.05 * constant),
         exponent("never normalised: exponent", grown.fit(alpha / 10.0, alpha), -1.0 / 3.0, 0.03),
     ]
-    return Experiment(
-        "figure1",
-        "A perceptron learns a perceptron",
-        {"replicas": replicas, "alpha": alpha, "seed": how.seed, "N": N, "schedule": repr(schedule)},
-        [Panel("", "α = examples / inputs", "generalisation error", series)],
-        judge(findings, alpha, FULL["figure1"]),
-    )
+    panel = Panel("", "α = examples / inputs", "generalisation error", series)
+    title = "A perceptron learns a perceptron"
+    return bench.experiment("figure1", title, [panel], findings, N=N, schedule=repr(schedule))
 
 
 def figure2(replicas: int = 40, alpha: float = FULL["figure2"], how: RunOptions = DEFAULT) -> Experiment:
@@ -114,7 +117,7 @@ def figure2(replicas: int = 40, alpha: float = FULL["figure2"], how: RunOptions 
     teacher = PerceptronTeacher(N=250, p=0.2, u=4.0, q0=-1.95)
     p, schedule = teacher.p, noisy_optimum(teacher.N, teacher.q0)
     warmup = 50.0  # at α = 20 one student in a hundred is still so near the ridge between W₀ and −W₀ that it lingers
-    alphas, bench, findings = np.geomspace(1.0, alpha, 80), Bench(replicas, how, 3), []
+    alphas, bench, findings = np.geomspace(1.0, alpha, 80), Bench(replicas, alpha, how, 3), []
     late = alphas[alphas >= alpha / 100.0]
     error = Panel("", "α = examples / inputs", "generalisation error ε", [], "linear")
     excess = Panel("what the shifted rule has left to learn", "α", "ε − p", [])
@@ -141,20 +144,15 @@ def figure2(replicas: int = 40, alpha: float = FULL["figure2"], how: RunOptions 
             Finding(f"{label}: share of replicas that end at the teacher", at_teacher, 0.0, 1.0, 0.0),
         ]
     error.series.append(Series("p", "reference", alphas, np.full_like(alphas, p)))
-    return Experiment(
-        "figure2",
-        "A perceptron learns a noisy perceptron",
-        {"replicas": replicas, "alpha": alpha, "seed": how.seed, "teacher": repr(teacher), "schedule": repr(schedule)},
-        [error, excess],
-        judge(findings, alpha, FULL["figure2"]),
-    )
+    told = {"teacher": repr(teacher), "schedule": repr(schedule)}
+    return bench.experiment("figure2", "A perceptron learns a noisy perceptron", [error, excess], findings, **told)
 
 
 def schedules(replicas: int = 200, alpha: float = FULL["schedules"], how: RunOptions = DEFAULT) -> Experiment:
     """η = η₀√(2π)·α^(−z) with z below, at and above 1, and η₀ below, at and above 1. See barkai1995, eq. 6."""
     N, alphas = 50, np.geomspace(1.0, alpha, 60)
     cases = [(0.25, 2.0), (0.5, 2.0), (0.75, 2.0), (1.5, 2.0), (1.0, 2.0), (1.0, 1.0), (1.0, 0.5)]
-    bench, findings = Bench(replicas, how, len(cases)), []
+    bench, findings = Bench(replicas, alpha, how, len(cases)), []
     panels = [Panel(title, "α", "generalisation error", []) for title in ("z below and above 1", "z = 1")]
     for z, eta0 in cases:
         schedule = PowerLaw(eta0, z, N)
@@ -177,13 +175,7 @@ def schedules(replicas: int = 200, alpha: float = FULL["schedules"], how: RunOpt
             ratio = float(curves.mean[-1] / curve[-1])
             error = float(curves.standard_error[-1] / curve[-1])
             findings.append(Finding("z = 1, η₀ = 1: simulation over equation 4 at the end", ratio, error, 1.0, 0.1))
-    return Experiment(
-        "schedules",
-        "How fast the rate may fall: η = η₀√(2π)·α^(−z)",
-        {"replicas": replicas, "alpha": alpha, "seed": how.seed, "N": N},
-        panels,
-        judge(findings, alpha, FULL["schedules"]),
-    )
+    return bench.experiment("schedules", "How fast the rate may fall: η = η₀√(2π)·α^(−z)", panels, findings, N=N)
 
 
 def smooth(replicas: int = 16, alpha: float = FULL["smooth"], how: RunOptions = DEFAULT) -> Experiment:
@@ -193,7 +185,7 @@ def smooth(replicas: int = 16, alpha: float = FULL["smooth"], how: RunOptions = 
         ("quadratic", quadratic(3), 0.04),
         ("committee", committee(3), 0.08),
     ]
-    bench, findings = Bench(replicas, how, len(etas) * 3 + 3), []
+    bench, findings = Bench(replicas, alpha, how, len(etas) * 3 + 3), []
     at_rest = Panel("constant rate", "η relative to the largest", "error at rest", [])
     falling = Panel("falling rate", "examples n", "error", [])
 
@@ -226,13 +218,7 @@ def smooth(replicas: int = 16, alpha: float = FULL["smooth"], how: RunOptions = 
         falling.series.append(simulation_series(f"{label}, z = {z:g}", curves))
         falling.series.append(Series(f"{label}: ∝ n^(−{z:g})", "theory", late, amplitude * late**-z))
         findings.append(exponent(f"{label}, z = {z:g}: exponent", fit, -z, 0.05))
-    return Experiment(
-        "smooth",
-        "Thresholded smooth functions",
-        {"replicas": replicas, "alpha": alpha, "seed": how.seed},
-        [at_rest, falling],
-        judge(findings, alpha, FULL["smooth"]),
-    )
+    return bench.experiment("smooth", "Thresholded smooth functions", [at_rest, falling], findings)
 
 
 def noise(replicas: int = 16, alpha: float = 10_000.0, how: RunOptions = DEFAULT) -> Experiment:
@@ -240,7 +226,7 @@ def noise(replicas: int = 16, alpha: float = 10_000.0, how: RunOptions = DEFAULT
     N, u, q0 = 250, 2.0, -1.0
     teacher = PerceptronTeacher(N, 0.1, u, q0)
     etas, strengths = np.array([0.0025, 0.005, 0.01, 0.02]), np.array([0.05, 0.1, 0.2, 0.3])
-    bench, findings = Bench(replicas, how, etas.size + 2 + 2 * strengths.size), []
+    bench, findings = Bench(replicas, alpha, how, etas.size + 2 + 2 * strengths.size), []
     at_rest = Panel("constant rate, T exact", "η", "ε − p at rest", [])
     falling = Panel("falling rate, T learned", "α", "ε − p", [])
     constants = Panel("rate ∝ 1/α", "noise p", "√α·(ε − p)", [])
@@ -286,13 +272,8 @@ def noise(replicas: int = 16, alpha: float = 10_000.0, how: RunOptions = DEFAULT
         worst = max(ratios, key=lambda r: abs(r.mean() - 1.0))
         what = f"T {shift}: √α·(ε − p) over the flow's, the farthest from 1 for p in 0.05..0.3"
         findings.append(Finding(what, worst.mean(), standard_error(worst), 1.0, 0.1))
-    return Experiment(
-        "noise",
-        "The shifted perceptron under output noise",
-        {"replicas": replicas, "alpha": alpha, "seed": how.seed, "teacher": repr(teacher)},
-        [at_rest, falling, constants],
-        findings,
-    )
+    panels, title = [at_rest, falling, constants], "The shifted perceptron under output noise"
+    return bench.experiment("noise", title, panels, findings, teacher=repr(teacher))
 
 
 def flow(replicas: int = 50, alpha: float = 300.0, how: RunOptions = DEFAULT) -> Experiment:
@@ -309,7 +290,7 @@ def flow(replicas: int = 50, alpha: float = 300.0, how: RunOptions = DEFAULT) ->
         ("noise, T exact", noisy, ExactlyShifted(shifted, N), theory.noisy_flow(noisy, shifted, alphas, "exact")),
         ("noise, T learned", noisy, Shifted(shifted, N), theory.noisy_flow(noisy, shifted, alphas, "learned")),
     ]
-    bench, findings = Bench(replicas, how, len(cases)), []
+    bench, findings = Bench(replicas, alpha, how, len(cases)), []
     limit = three_sigma(alphas.size, replicas)
     panels = [Panel(title, "α", "generalisation error", []) for title in ("no noise", "output noise p = 0.2")]
     for label, teacher, rule, curve in cases:
@@ -319,13 +300,7 @@ def flow(replicas: int = 50, alpha: float = 300.0, how: RunOptions = DEFAULT) ->
         panel.series.extend([simulation_series(label, curves), Series(f"{label}: flow", "theory", alphas, curve.error)])
         gap = float(np.abs((curves.mean - curve.error) / curves.standard_error).max())
         findings.append(Finding(f"{label}: largest gap in standard errors", gap, 0.0, 0.0, limit))
-    return Experiment(
-        "flow",
-        "Order-parameter equations against simulation",
-        {"replicas": replicas, "alpha": alpha, "seed": how.seed, "N": N},
-        panels,
-        findings,
-    )
+    return bench.experiment("flow", "Order-parameter equations against simulation", panels, findings, N=N)
 
 
 EXPERIMENTS: dict[str, Callable[..., Experiment]] = {
