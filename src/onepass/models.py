@@ -142,18 +142,15 @@ class VotedModel:
 
     def decision(self, X: Any) -> Floats:
         """Votes as a share of all: for two classes second less first, else one share per class."""
-        shares = self.shares(X)
+        return self._scores(self.shares(X))
+
+    def _scores(self, shares: Floats) -> Floats:
         return shares[:, 1] - shares[:, 0] if len(self.classes) == 2 else shares
 
     def shares(self, X: Any) -> Floats:
         """The share of all votes that each class gets, (rows, classes); a score of exactly 0 is no vote."""
-        shares = np.empty((count(accept(X)), len(self.classes)))
-
-        def vote(first: int, rows: AnyRows) -> None:
-            shares[first : first + count(rows)] = self._shares(rows)
-
-        self._each(X, vote)
-        return shares
+        none = np.empty((0, len(self.classes)))
+        return np.concatenate([none, *self._each(X, lambda _, rows: self._shares(rows))])
 
     def _shares(self, rows: AnyRows) -> Floats:
         """The same of a few kernel-ready rows."""
@@ -163,15 +160,11 @@ class VotedModel:
 
     def chosen(self, X: Any) -> Ints:
         """The place of every row's class among `classes`."""
-        found = np.empty(count(accept(X)), dtype=np.int64)
 
-        def choose(first: int, rows: AnyRows) -> None:
-            shares = self._shares(rows)
-            scores = shares[:, 1] - shares[:, 0] if len(self.classes) == 2 else shares
-            found[first : first + count(rows)] = places(scores, len(self.classes))
+        def choose(first: int, rows: AnyRows) -> Ints:
+            return places(self._scores(self._shares(rows)), len(self.classes))
 
-        self._each(X, choose)
-        return found
+        return np.concatenate([np.empty(0, dtype=np.int64), *self._each(X, choose)])
 
     def member_errors(self, X: Any, y: Any) -> Floats:
         """How often each hypothesis errs on rows X with labels y; a score of exactly 0 errs."""

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from onepass.errors import DataError
-from onepass.io import compression as codecs
 from onepass.io import open_stream
 from onepass.io.formats import FORMATS
-from onepass.io.sources import HEAD, Identity
+from onepass.io.sources import Identity, is_direct
 from onepass.scale.chunks import Chunk, DataChunk, FileChunk, pairs_of_rows
 
 CHUNK_BYTES = 64 << 20
@@ -99,9 +98,7 @@ def _spans(
     """(part of the file, its bytes)."""
     if identity.size == 0:
         return
-    with open(path, "rb") as file:
-        packed = compression or codecs.detect(file.read(min(8, HEAD)), path)
-    if not FORMATS[format].spanned or packed != "none":
+    if not FORMATS[format].spanned or not is_direct(path, compression):
         yield None, identity.size
     elif format == "parquet":
         yield from _row_groups(path, chunk_bytes)
