@@ -26,6 +26,8 @@ from onepass import (
     model_files,
 )
 from onepass.checkpoints import checkpoint
+from onepass.rows import LARGEST
+from onepass.trace.log import SHIFTS, Log
 from strategies import csr, dyadic
 from test_cli import onepass
 
@@ -209,6 +211,12 @@ def test_a_voted_model_of_one_class_or_of_no_update_is_kept_too(tmp_path):
         model = run.model("average", how="vote")
         model.save(tmp_path / "m")
         np.testing.assert_array_equal(VotedModel.load(tmp_path / "m").shares(rows), model.shares(rows))
+
+
+def test_what_model_files_know_without_the_compiler_is_what_the_kernels_have():
+    assert set(model_files.VOTE) == {*Log._fields, "q"} - {"row", "cursor"}
+    assert SHIFTS.size == model_files.SHIFTS
+    assert LARGEST == model_files.LARGEST_VALUE
 
 
 def test_each_kind_of_model_is_refused_where_the_other_is_expected(tmp_path):

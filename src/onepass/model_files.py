@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass import __version__
-from onepass.container import KINDS, Array, Check, Kind, raw_bytes
+from onepass.container import KINDS, Array, Check, Kind, Path, raw_bytes
 from onepass.container import read as read_container
 from onepass.errors import LimitError, ModelError, printable
 from onepass.files import replacing, sha256
@@ -47,7 +48,6 @@ VOTE = {  # arrays of a voted model: `trace.log.Log` without its scratch, and th
 Weights = npt.NDArray[np.float64]
 Arrays = dict[str, Array]
 Layout = dict[str, dict[str, Any]]
-Path = str | os.PathLike[str]
 
 
 def write(path: Path, said: dict[str, Any], weights: Weights, *, overwrite: bool = True) -> None:
@@ -63,22 +63,13 @@ def write_vote(path: Path, said: dict[str, Any], arrays: Arrays, *, overwrite: b
 
 def read(path: Path, max_bytes: int = 1 << 34) -> tuple[dict[str, Any], Weights]:
     """(what is said, weights) of a file that `write` wrote, or a ModelError that says what is wrong with it."""
-    try:
-        content, arrays = _read(path, max_bytes, _check_header)
-        _check_weights(arrays["weights"])
-    except (ModelError, LimitError) as error:
-        raise _named(error, path) from None
+    content, arrays = _read(path, max_bytes, _check_header, _check_weights)
     return content, arrays["weights"]
 
 
 def read_vote(path: Path, max_bytes: int = 1 << 34) -> tuple[dict[str, Any], Arrays]:
     """(what is said, arrays) of a file that `write_vote` wrote, or a ModelError that says what is wrong with it."""
-    try:
-        content, arrays = _read(path, max_bytes, partial(_check_vote_header, max_bytes))
-        _check_vote(arrays, content["width"], len(content["classes"]))
-    except (ModelError, LimitError) as error:
-        raise _named(error, path) from None
-    return content, arrays
+    return _read(path, max_bytes, partial(_check_vote_header, max_bytes), _check_vote)
 
 
 def content_hash(content: dict[str, Any], arrays: Arrays) -> str:
@@ -96,15 +87,17 @@ def _write(path: Path, said: dict[str, Any], arrays: Arrays, overwrite: bool) ->
         file.write(save(arrays, metadata={"onepass": json.dumps(content, sort_keys=True)}))
 
 
-def _read(path: Path, max_bytes: int, check: Check) -> tuple[dict[str, Any], Arrays]:
-    content, _, arrays = read_container(path, MODEL, max_bytes, check)
-    if content_hash(content, arrays) != content["sha256"]:
-        raise ModelError("damaged: its content does not have the SHA-256 that it names")
+def _read(
+    path: Path, max_bytes: int, check_header: Check, check_arrays: Callable[[dict[str, Any], Arrays], None]
+) -> tuple[dict[str, Any], Arrays]:
+    try:
+        content, _, arrays = read_container(path, MODEL, max_bytes, check_header)
+        if content_hash(content, arrays) != content["sha256"]:
+            raise ModelError("damaged: its content does not have the SHA-256 that it names")
+        check_arrays(content, arrays)
+    except (ModelError, LimitError) as error:
+        raise type(error)(f"{printable(os.fspath(path))}: {error}") from None
     return content, arrays
-
-
-def _named(error: ModelError | LimitError, path: Path) -> ModelError | LimitError:
-    return type(error)(f"{printable(os.fspath(path))}: {error}")
 
 
 def _check_header(content: dict[str, Any], layout: Layout) -> None:
@@ -205,14 +198,15 @@ def _check_about(about: Any) -> None:
             _need(type(value) in kinds and plain, f"about.reading.{name}", "what `train` writes there")
 
 
-def _check_weights(weights: Weights) -> None:
-    low, high = float(weights.min()), float(weights.max())  # NaN if there is one
+def _check_weights(content: dict[str, Any], arrays: Arrays) -> None:
+    low, high = float(arrays["weights"].min()), float(arrays["weights"].max())  # NaN if there is one
     _need(math.isfinite(low) and math.isfinite(high), "weights", "finite numbers")
     _need(max(-low, high) <= LARGEST_WEIGHT, "weights", f"numbers up to {LARGEST_WEIGHT:.3g}")
 
 
-def _check_vote(arrays: Arrays, width: int, classes: int) -> None:
+def _check_vote(content: dict[str, Any], arrays: Arrays) -> None:
     """Every index that a kernel will trust, and every number that it adds up."""
+    width, classes = content["width"], len(content["classes"])
     for name in ("a", "scale"):  # no vote needs a margin, which may overflow where weights do not
         _need(np.isfinite(arrays[name]).all(), name, "finite numbers")
     _need(_within(arrays["values"], -LARGEST_VALUE, LARGEST_VALUE), "values", f"numbers up to {LARGEST_VALUE:.3g}")
