@@ -16,7 +16,7 @@ import numpy.typing as npt
 from onepass._jit import by_type, jit, prefetch
 from onepass.cluster.spans import split_rows
 from onepass.executor import ThreadExecutor
-from onepass.rows import AnyRows, Dense, Floats, Rows
+from onepass.rows import AnyRows, Dense, Floats, Rows, count
 
 
 class Targets(NamedTuple):
@@ -137,9 +137,9 @@ def distances_to_own(
     return out
 
 
-def distances_to_point(rows: AnyRows, point: npt.NDArray[Any], n: int, executor: ThreadExecutor) -> Floats:
-    """D(x_i, point) of all n rows."""
-    return distances_to_own(rows, targets(point[None]), np.zeros(n, dtype=np.int32), executor)
+def distances_to_point(rows: AnyRows, point: npt.NDArray[Any], executor: ThreadExecutor) -> Floats:
+    """D(x_i, point) of all rows."""
+    return distances_to_own(rows, targets(point[None]), np.zeros(count(rows), dtype=np.int32), executor)
 
 
 @jit

@@ -142,17 +142,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def predict(self, X: Any) -> npt.NDArray[np.int32]:
         """The nearest centre of each row."""
-        check_is_fitted(self, "cluster_centers_")
         return assign(self._points(X), self.cluster_centers_, self.threads)[0]
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
         """The distance of each row to every centre."""
-        check_is_fitted(self, "cluster_centers_")
         return all_distances(self._points(X), self.cluster_centers_, self.threads)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the inertia of X about the fitted centres."""
-        check_is_fitted(self, "cluster_centers_")
         rows = self._points(X)
         weights = as_weights(sample_weight, count(rows))
         return -float(np.sum(weights * assign(rows, self.cluster_centers_, self.threads)[1]))
@@ -172,6 +169,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=kinds, order="C", ensure_all_finite=False)
 
     def _points(self, X: Any) -> AnyRows:
+        check_is_fitted(self, "cluster_centers_")
         return in_type(as_points(self._validated(X, reset=False)), self.cluster_centers_)
 
     def _number(self) -> int:

@@ -17,7 +17,7 @@ from onepass.cluster.bounds import Drift, RowBounds, drift_of_all
 from onepass.cluster.distance import Slack, Targets, distances_to_point, slack, squared_distance
 from onepass.cluster.simd import keep_two
 from onepass.executor import ThreadExecutor
-from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, count
+from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
 
 PANEL = 512  # rows in one product
 SIDE = 16  # rows whose scores are turned together: each of their cache lines is read once
@@ -41,7 +41,7 @@ class GemmSearch:
         kind = np.float64 if isinstance(rows, Rows) else rows.values.dtype
         self.slack: Slack = slack(rows.values.dtype, width)
         self.margin: float = slack(kind, width).relative
-        self.radii = np.sqrt(distances_to_point(rows, self.origin, count(rows), executor))
+        self.radii = np.sqrt(distances_to_point(rows, self.origin, executor))
 
     def prepare(self, own: Floats, centres: Targets, executor: ThreadExecutor) -> Drift:
         """Sees the centres from the origin. Distances between centres seldom help here: none are measured."""

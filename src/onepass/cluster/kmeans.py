@@ -173,7 +173,7 @@ def one_blas_thread(rows: AnyRows) -> AbstractContextManager[Any]:
 def _spread(means: Means, executor: ThreadExecutor) -> tuple[Floats, float]:
     """The weighted mean m of all rows, and Σ w ‖x − m‖²."""
     middle = means.sums.sum(axis=0) / means.mass.sum()
-    distances = distances_to_point(means.rows, middle, means.weights.size, executor)
+    distances = distances_to_point(means.rows, middle, executor)
     return middle, float(np.sum(means.weights * distances))
 
 

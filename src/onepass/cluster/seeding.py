@@ -291,7 +291,7 @@ def _doubt(rows: AnyRows, width: int, executor: ThreadExecutor) -> float:
     if not isinstance(rows, Rows):
         return 0.0
     origin = np.zeros(width, dtype=rows.values.dtype)
-    longest = float(distances_to_point(rows, origin, count(rows), executor).max())
+    longest = float(distances_to_point(rows, origin, executor).max())
     return 16 * (width + 8) * float(np.finfo(np.float64).eps) * 4 * longest
 
 

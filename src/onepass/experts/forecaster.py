@@ -14,6 +14,7 @@ from onepass.experts.advice import Advice
 from onepass.experts.mixture import Mixture
 from onepass.experts.rates import Doubling, epoch
 from onepass.experts.run import RoundLog, Run
+from onepass.experts.votes import Rule as VoteRule
 from onepass.experts.votes import Votes
 from onepass.rows import Floats, Ints
 
@@ -35,10 +36,6 @@ class Forecaster(ABC):
         self._game: Any = None
 
     # What a rule fills in
-
-    @abstractmethod
-    def _begin(self, experts: int, rounds: int) -> Votes | Mixture:
-        """A new game, with the rule that holds after so many rounds."""
 
     @abstractmethod
     def _rule(self, experts: int, rounds: int) -> Any:
@@ -169,6 +166,11 @@ class Forecaster(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self.options)})"
+
+    def _begin(self, experts: int, rounds: int) -> Votes | Mixture:
+        """A new game, with the rule that holds after so many rounds."""
+        rule = self._rule(experts, rounds)
+        return (Votes if isinstance(rule, VoteRule) else Mixture)(rule, experts)
 
     def _ready(self, rows: Advice) -> Any:
         """The game, or a new one for as many experts as `rows` has."""

@@ -23,9 +23,6 @@ class _MixtureForecaster(Forecaster):
         """Not counted: outcomes are numbers."""
         return
 
-    def _begin(self, experts: int, rounds: int) -> mixture.Mixture:
-        return mixture.Mixture(self._rule(experts, rounds), experts)
-
     def _advice(self, advice: npt.ArrayLike, awake: npt.ArrayLike | None) -> Advice:
         return check_forecasts(advice, awake)
 

@@ -62,10 +62,6 @@ class RandomizedWeightedMajority(VoteForecaster):
     def _realise(self, outcomes: npt.NDArray[Any], forecasts: Floats) -> int:
         return int(np.count_nonzero((self._draws(outcomes.size) < forecasts) != outcomes))
 
-    def _begin(self, experts: int, rounds: int) -> votes.Votes | mixture.Mixture:
-        rule = self._rule(experts, rounds)
-        return (mixture.Mixture if isinstance(rule, mixture.DecreasingRate) else votes.Votes)(rule, experts)
-
     def _rule(self, experts: int, rounds: int) -> Any:
         if isinstance(self.beta, Anytime):  # β^mistakes = exp(−η_t·mistakes)
             return mixture.DecreasingRate(math.log(experts))

@@ -68,9 +68,6 @@ class WeightedMajority(VoteForecaster):
         logs: Floats = self._game.log_weights
         return logs
 
-    def _begin(self, experts: int, rounds: int) -> votes.Votes:
-        return votes.Votes(self._rule(experts, rounds), experts)
-
     def _rule(self, experts: int, rounds: int) -> votes.Deterministic:
         price = 0.5 if isinstance(self.beta, Doubling) else None  # the slope of weighted_majority_doubling is 2
         return votes.deterministic(beta_now(self.beta, experts, rounds), price)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass.cluster.distance import own_distances, targets
+from onepass.cluster.distance import distances_to_own, distances_to_point, targets
 from onepass.cluster.kmeans import assign
 from onepass.cluster.means import Means
 from onepass.cluster.points import WeightedRows, as_count, as_points, in_type, take
@@ -119,17 +119,16 @@ def add(parts: list[Any]) -> Any:
 
 def spread(rows: AnyRows, middle: Floats) -> float:
     """Σ ‖x − m‖²."""
-    out = np.empty(count(rows))
-    own_distances(rows, targets(middle[None]), np.zeros(out.size, dtype=np.int32), 0, out)
-    return float(np.sum(out))
+    with ThreadExecutor(1) as one:
+        return float(np.sum(distances_to_point(rows, middle, one)))
 
 
 def farthest(rows: AnyRows, before: Centres, centres: Centres, new: Centres) -> tuple[float, Centres]:
     """The row farthest from its own centre (labels by `before`) and from all the new ones; the first such row."""
     ready = in_type(rows, centres)
     labels, _ = assign(ready, before, 1)
-    distances = np.empty(labels.size)
-    own_distances(ready, targets(centres), labels, 0, distances)
+    with ThreadExecutor(1) as one:
+        distances = distances_to_own(ready, targets(centres), labels, one)
     if len(new):
         distances = np.minimum(distances, assign(ready, new, 1)[1])
     far = int(distances.argmax())
