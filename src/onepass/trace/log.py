@@ -51,7 +51,8 @@ class Log(NamedTuple):
         """The part in use, as views: later appends go behind it and do not change it."""
         k, end = int(self.cursor[0]), int(self.cursor[1])
         parts = [getattr(self, name)[:k] for name in _PER_UPDATE]
-        return type(self)._make([*parts, self.indptr[: k + 1], self.indices[:end], self.values[:end], np.array([k, end])])
+        parts += [self.indptr[: k + 1], self.indices[:end], self.values[:end], np.array([k, end])]
+        return type(self)._make(parts)
 
     def has_room(self, updates: int, values: int) -> bool:
         """Whether so many more updates and values fit."""

@@ -87,7 +87,7 @@ def passes() -> tuple[Pass, Pass]:
     """A pass of the Perceptron and one of the margin-based Perceptron, from which every conversion can be had."""
     from onepass.passes import Pass
 
-    watch: dict[str, Any] = {"conversion": "penalised", "penalised": "average", "validation_fraction": 0.1}
+    watch: dict[str, Any] = {"conversion": "penalised", "validation_fraction": 0.1}
     return Pass(classes=PAIR, **watch), Pass("margin", classes=PAIR, radius=16.0 * SCALE, **watch)
 
 

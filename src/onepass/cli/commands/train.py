@@ -44,7 +44,6 @@ class Request:
             "conversion": self.conversion,
             "validation_fraction": self.validation_fraction,
             "stop_at": self.stop_at,
-            "penalised": "average" if self.conversion == "penalised" else None,
         }
 
 
