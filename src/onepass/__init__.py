@@ -32,7 +32,7 @@ _HOME = {
     "ResumeError": "errors",
     "StoppedError": "errors",
     "Trace": "trace",
-    "VotedModel": "models",
+    "VotedModel": "voted",
     "certify": "certificates",
     "combine": "trace",
     "merge": "trace",

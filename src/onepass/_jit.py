@@ -25,7 +25,7 @@ except ImportError:  # a numba whose internals have other names
     KernelCache = None  # type: ignore[assignment,misc]
 
 Function = Callable[..., Any]
-SETTING = {"nogil": True, "fastmath": False}
+SETTING = {"nogil": True, "fastmath": False, "error_model": "numpy"}
 
 
 def jit(function: Function) -> Function:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from onepass.certificates import Certificate
 from onepass.errors import ConversionError
-from onepass.models import LinearModel, VotedModel
+from onepass.models import LinearModel
+from onepass.voted import VotedModel
 
 
 class Question(NamedTuple):

@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onepass.certificates import Certificate
 from onepass.errors import ConversionError, ModelError
 from onepass.learners import named
-from onepass.models import LinearModel, VotedModel
+from onepass.models import LinearModel
 from onepass.passes import Pass
 from onepass.rows import Array, Floats
 from onepass.structure import check_structure, refuse_masked
 from onepass.trace import Trace
+from onepass.voted import VotedModel
 
 CHUNK = 1 << 15  # rows that a shuffled fit gathers at a time
 

@@ -39,8 +39,8 @@ class Intake:
 
     def __init__(self, classes: Any, features: int | None, most: int) -> None:
         self.labels = Labels.of(classes)
-        self.dense_width: int | None = None
         self.features, self.most = features, most
+        self.dense_width = features  # None: the first dense rows fix it
         known = self.labels.classes if self.labels.declared else ()
         self._codes = {label: self.labels.encode([label], 1)[1] for label in known}
 
@@ -53,7 +53,7 @@ class Intake:
             rows = rows._replace(indptr=writable(rows.indptr, np.int64))  # once, and not for each piece
             return Batch(rows, codes, labels, list(blocks(rows)), stated_columns(X))
         columns = rows.values.shape[1]
-        expected = self.features or self.dense_width or columns
+        expected = self.dense_width or columns
         if columns != expected:
             raise DataError(f"X: {columns} features, but {expected} are expected")
         return Batch(rows, codes, labels, list(blocks(rows)), columns)

@@ -122,6 +122,7 @@ def _check_vote_header(max_bytes: int, content: dict[str, Any], layout: Layout) 
     _check_common(content)
     width, most = content.get("width"), min(max_bytes // 8, 1 << 31)  # of a linear model as large as a file may be
     _need(type(width) is int and 0 <= width < most, "width", f"a number of features below {most:,}")
+    _need(type(content.get("deltas")) is bool, "deltas", "true or false")
     for name, kind in VOTE.items():
         about = layout.get(name, {})
         _need(about.get("dtype") == kind and len(about["shape"]) == 1, name, f"a list of {np.dtype(KINDS[kind])}")
@@ -215,6 +216,24 @@ def _check_vote(content: dict[str, Any], arrays: Arrays) -> None:
     indptr, values = arrays["indptr"], arrays["values"].size
     rises = indptr[0] == 0 and indptr[-1] == values and (indptr[1:] >= indptr[:-1]).all()
     _need(rises, "indptr", f"rising from 0 to the number of values, {values:,}")
+    if content["deltas"]:
+        _check_deltas(arrays, (width + 1) * (classes if classes > 2 else 1))
+    else:
+        _check_update_rows(arrays, width, classes)
+    q = arrays["q"]
+    _need(_within(q, 0, MOST_VOTES) and 0.0 < q.sum(dtype=np.float64) <= MOST_VOTES, "q", "votes, not all of them 0")
+
+
+def _check_deltas(arrays: Arrays, places: int) -> None:
+    """Changes of weights, at places in the weights laid flat."""
+    _need(_within(arrays["indices"], 0, places - 1), "indices", f"places below the number of weights, {places:,}")
+    for name in ("label", "scale"):
+        _need((arrays[name] == 1).all(), name, "1")
+    _need(not arrays["shift"].any(), "shift", "0")
+
+
+def _check_update_rows(arrays: Arrays, width: int, classes: int) -> None:
+    """Rows by whose multiples weights were changed."""
     _need(_within(arrays["indices"], 0, width - 1), "indices", f"features below the width, {width:,}")
     _need(_within(arrays["shift"], 0, SHIFTS - 1), "shift", f"numbers below {SHIFTS}")
     if classes > 2:
@@ -224,8 +243,6 @@ def _check_vote(content: dict[str, Any], arrays: Arrays) -> None:
         _need((np.abs(arrays["label"]) == 1).all(), "label", "1 or -1")
         for name in ("label", "rival") if classes == 1 else ():
             _need((arrays[name] == -1).all(), name, "-1 where there is one class")
-    q = arrays["q"]
-    _need(_within(q, 0, MOST_VOTES) and 0.0 < q.sum(dtype=np.float64) <= MOST_VOTES, "q", "votes, not all of them 0")
 
 
 def _within(numbers: Array, least: float, most: float) -> bool:

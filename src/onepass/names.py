@@ -1,6 +1,7 @@
 """Learners and conversions by their names, and where each lives. Nothing is imported, so that --help can list them."""
 
 LEARNERS: dict[str, tuple[str, str, dict[str, object]]] = {  # name → module in learners/, class, arguments
+    "adaptive": ("adaptive", "Adaptive", {}),
     "perceptron": ("perceptron", "Perceptron", {}),
     "margin": ("margin", "MarginPerceptron", {}),
     "margin-sphere": ("margin", "MarginPerceptron", {"projection": "sphere"}),

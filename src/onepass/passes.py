@@ -30,7 +30,7 @@ from onepass.intake import Batch, Intake
 from onepass.labels import Label
 from onepass.learners import Setting, has_own_rate
 from onepass.looks import next_look
-from onepass.models import LinearModel, VotedModel
+from onepass.models import LinearModel
 from onepass.options import OPTIONS, Options
 from onepass.regret import Regret, regret
 from onepass.rows import AnyRows, Floats, Ints, must_be_finite, part, take
@@ -39,6 +39,7 @@ from onepass.scaling import AUTO_ROWS, RowScaling
 from onepass.state_checks import is_count, need, need_fields
 from onepass.trace import Hypotheses, Survivor, Terms, Trace, Updates
 from onepass.trace.tally import Tally
+from onepass.voted import VotedModel
 
 
 class Pass(Options, Certified):

@@ -24,11 +24,12 @@ from onepass.labels import Labels
 from onepass.runs.shifting import Lazy
 from onepass.trace import Survivor
 from onepass.trace.columns import Columns, Fold
-from onepass.trace.log import Log
+from onepass.trace.log import Deltas, Log
 from onepass.trace.tally import Tally
 
 _TYPES = (
     Columns,
+    Deltas,
     Duplicates,
     Fold,
     Identity,

@@ -17,11 +17,11 @@ from onepass.certificates import BOUNDS, certify
 from onepass.conversions import CONVERSIONS
 from onepass.experiments.corpus import Corpus, Problem
 from onepass.loop import head_of, score
-from onepass.models import VotedModel
 from onepass.passes import Pass
 from onepass.rows import AnyRows, Floats, Ints, Rows, count, onto_ball, part
 from onepass.trace import Trace, combine
 from onepass.validate import blocks
+from onepass.voted import VotedModel
 
 LEARNERS = {"perceptron": "zero_one", "margin": "hinge"}  # and the loss of each
 FIRST = 10  # rounds before the first pause

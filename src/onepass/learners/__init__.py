@@ -19,6 +19,7 @@ import importlib
 from typing import Any
 
 from onepass._jit import by_type
+from onepass.learners.adaptive import Adaptive
 from onepass.learners.learner import Learner, NonlinearLearner, Setting
 from onepass.learners.margin import MarginPerceptron
 from onepass.learners.normalized import NormalizedPerceptron
@@ -30,6 +31,7 @@ from onepass.schedules import Custom, Schedule, for_kernel
 
 __all__ = [
     "NAMES",
+    "Adaptive",
     "Learner",
     "MarginPerceptron",
     "NormalizedPerceptron",

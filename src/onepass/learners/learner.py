@@ -22,11 +22,12 @@ class Setting(NamedTuple):
 class Learner:
     """A rule for changing the hypothesis after a loss. Subclasses are frozen dataclasses."""
 
-    drives: ClassVar[str]  # the loss that makes it change: "zero_one" or "hinge"
+    drives: ClassVar[str]  # the loss that makes it change: "zero_one", "hinge" or, its own, "margin"
     bounded: ClassVar[bool] = False  # whether ‖w‖ ≤ 1 always, so that the hinge loss is bounded
     tracks_norm: ClassVar[bool] = False  # whether it carries ‖w‖² from step to step
     several: ClassVar[bool] = True  # whether it learns more than two classes
     keeps_rows: ClassVar[bool] = True  # whether its hypotheses are sums of update rows, so that a log can hold them
+    deltas: ClassVar[bool] = False  # whether updates are no multiples of their rows
 
     @property
     def grows(self) -> bool:

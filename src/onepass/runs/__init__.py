@@ -5,6 +5,7 @@ from __future__ import annotations
 from onepass.background import Background
 from onepass.learners import Learner
 from onepass.rows import Floats
+from onepass.runs.adaptive import AdaptiveRun
 from onepass.runs.linear import LinearRun
 from onepass.runs.run import RENEW, Frame, LearnerRun, UnsoundError
 from onepass.runs.shifted import ShiftedRun
@@ -14,6 +15,8 @@ __all__ = ["RENEW", "Frame", "LearnerRun", "LinearRun", "ShiftedRun", "UnsoundEr
 
 def begin(learner: Learner, frame: Frame, background: Background, origin: Floats | None) -> LearnerRun:
     """The learner, ready for its first row."""
+    if learner.deltas:
+        return AdaptiveRun(learner, frame, background)
     if learner.keeps_rows:
         return LinearRun(learner, frame, background, origin)
     return ShiftedRun(learner, frame, background)

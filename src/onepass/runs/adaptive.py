@@ -1,0 +1,207 @@
+"""Adaptive at work: its columns, what it knows of them, and the log of its changes."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onepass.background import Background
+from onepass.errors import LimitError
+from onepass.learners import Learner
+from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, part
+from onepass.runs.adapting import DENSE, Multiple, Single, Store, adapt
+from onepass.runs.adaptive_rows import COUNT, INV, S2, A, Entries, U, W
+from onepass.runs.logged import LoggedRun
+from onepass.runs.run import Frame, UnsoundError, values_in
+from onepass.state_checks import need, need_alike, need_fields
+from onepass.trace.log import no_deltas
+
+ROOM = 1 << 13  # columns that may be met: room that is not used costs nothing
+FIELDS = ("columns", "b", "ub", "numbers", "dense")  # of the store that change
+
+
+class AdaptiveRun(LoggedRun):
+    """Adaptive: see `adapting` for the loop."""
+
+    def __init__(self, learner: Learner, frame: Frame, background: Background) -> None:
+        super().__init__(learner, frame, background, None, no_deltas())
+        self._width = 0
+        self.entries = _entries(0)
+        self.store: Store = _empty(frame.outputs, frame.bias, 0)
+        self.widen(frame.features or 0)
+
+    # --- weights ------------------------------------------------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        return self._width
+
+    def widen(self, width: int) -> None:
+        self._make_room(width)
+        self._width = max(self._width, width)
+
+    def _make_room(self, width: int) -> None:
+        """Room for so many columns, should they be met: zeros that are not touched cost nothing."""
+        room, outputs = len(self.store.columns), self.frame.outputs
+        if (width + 1) * outputs > (1 << 31) - 1:
+            raise LimitError(f"max_features: {width} features × {outputs} outputs are more than 2^31 weights")
+        if width > room:
+            self.store = _wider(self.store, max(width, min(2 * room, self.frame.most)))
+
+    def last(self) -> Floats:
+        store, width = self.store, self._width
+        weights = store.columns[:width, W : W + 1] if isinstance(store, Single) else store.w[:width]
+        return np.concatenate([store.b[None, :], weights])
+
+    def running_sum(self) -> Floats:
+        """u, laid out as the weights: Σ_{j≤t} w_j = t·w − u after round t."""
+        store, width = self.store, self._width
+        sums = store.columns[:width, U : U + 1] if isinstance(store, Single) else store.u[:width]
+        return np.concatenate([store.ub[None, :], sums])
+
+    def settle_norm(self) -> None:
+        pass
+
+    # --- learning -----------------------------------------------------------------------------------------------------
+
+    def learn(self, rows: AnyRows, y: Ints, rounds: int, columns: int | None) -> None:
+        done = 0
+        before = self.log.updates
+        if not self.log.has_room(len(y), values_in(rows)):
+            self.log = self.log.with_room(len(y), values_in(rows))
+        while done < len(y):
+            rest = part(rows, done, len(y)) if done else rows
+            n, width, entries = adapt(self.store, rest, y[done:], self.log, self.entries, rounds + done)
+            if width < 0 or (columns is not None and width > columns):
+                raise UnsoundError
+            self._width = max(self._width, width)
+            done += n
+            if done < len(y):
+                self._enlarge(entries)
+        self.ledger.count(self.log, before)
+        if self.background.active:
+            self.background.submit(self.ledger.enter, self.log.cut(), self.loss_bound)
+        if not self._undoable:
+            self.fold_if_due()
+
+    def _enlarge(self, entries: int) -> None:
+        """Room for a round with so many entries."""
+        if self.entries.column.size < entries:
+            self.entries = _entries(2 * entries)
+        if self.store.dense.size < entries:
+            dense = np.zeros(2 * entries, dtype=np.int32)
+            dense[: self.store.dense.size] = self.store.dense
+            self.store = self.store._replace(dense=dense)
+        self.log = self.log.with_room(0, (2 * entries + 2) * self.frame.outputs)
+
+    # --- rows that nobody has looked at -------------------------------------------------------------------------------
+
+    def mark(self, rows: AnyRows, columns: int | None, several: bool) -> Mark | None:
+        """All that the store holds, and the log's end.
+
+        For one piece it pays where that is less than the values: a batch of a few rows is looked at instead.
+        """
+        frame = self.frame
+        if isinstance(rows, Rows) and rows.indices.dtype != np.int32:
+            return None
+        size = self._width * (8 if frame.outputs == 1 else 8 + 2 * frame.outputs)
+        if self._folds or not (several or (size <= values_in(rows) and not self._may_fold(rows))):
+            return None
+        width = columns if several or isinstance(rows, Dense) else min(ROOM // frame.outputs, frame.most)
+        if not width or width > frame.most:
+            return None
+        self._make_room(width)
+        ledger = copy.deepcopy(self.ledger.state()) if several else None
+        self._undoable = several
+        return Mark(copy.deepcopy(self._carried()), self._width, self.log.cursor.copy(), ledger)
+
+    def rewind(self, mark: Mark) -> None:
+        self._undoable = False
+        self._adopt(mark.carried, mark.width)
+        self.log.cursor[:] = mark.cursor
+        if mark.ledger is not None:
+            self.ledger.restore(mark.ledger)
+
+    @property
+    def _must_fold(self) -> bool:
+        return False
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def _carried(self) -> dict[str, Any]:
+        """What the store holds of the columns met, sharing its arrays."""
+        store, width = self.store, self._width
+        found = {name: getattr(store, name) for name in FIELDS}
+        found |= {"columns": store.columns[:width], "dense": store.dense[: int(store.numbers[DENSE])]}
+        return found if isinstance(store, Single) else {**found, "w": store.w[:width], "u": store.u[:width]}
+
+    def _adopt(self, carried: dict[str, Any], width: int) -> None:
+        """Go on from what was carried, in arrays of this run's own."""
+        room = max(len(self.store.columns), width)
+        self._width, self.store = width, _empty(self.frame.outputs, self.frame.bias, room)
+        for name, array in carried.items():
+            if name != "dense":
+                getattr(self.store, name)[: len(array)] = array
+        self.store = self.store._replace(dense=carried["dense"].copy())
+
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "carried": self._carried()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        self._adopt(state["carried"], len(state["carried"]["columns"]))
+
+    def check_state(self, state: Any, rounds: int) -> int:
+        need_fields(state, self.state(), "the learner")
+        carried, own, what = state["carried"], self._carried(), "the learner's state"
+        need_fields(carried, own, what)
+        for name, array in own.items():
+            need_alike(carried[name], array, what)
+            need(carried[name].shape[1:] == array.shape[1:], what)
+            need(name in ("columns", "dense", "w", "u") or carried[name].shape == array.shape, what)
+            need(bool(np.isfinite(carried[name]).all()), what)
+        columns, dense = carried["columns"], carried["dense"]
+        width = len(columns)
+        need(width <= self.frame.most and bool((columns[:, [A, S2, COUNT, INV]] >= 0.0).all()), what)
+        need("w" not in carried or len(carried["w"]) == len(carried["u"]) == width, what)
+        need(dense.size == carried["numbers"][DENSE] and bool((np.diff(dense) > 0).all()), what)
+        need(not dense.size or 0 <= dense[0] <= dense[-1] < width, what)
+        self.check_record(state, rounds, width)
+        return width
+
+
+class Mark(NamedTuple):
+    """Where a run stood before rows that nobody had looked at."""
+
+    carried: dict[str, Any]
+    width: int
+    cursor: Ints  # the end of the log, which only grows
+    ledger: dict[str, Any] | None
+
+
+def _entries(n: int) -> Entries:
+    return Entries(np.zeros(n, dtype=np.int32), *np.zeros((3, n)))
+
+
+def _empty(outputs: int, bias: float, room: int) -> Store:
+    """No row met, and room for so many columns."""
+    columns = np.zeros((room, 8))
+    b, ub, db = np.zeros((3, outputs))
+    shared = (columns, columns.reshape(-1), b, ub, db, np.zeros(4), np.zeros(0, dtype=np.int32), bias)
+    if outputs == 1:
+        return Single(*shared)
+    w, u = np.zeros((2, room, outputs))
+    return Multiple(*shared, w, u, np.zeros(outputs))
+
+
+def _wider(store: Store, room: int) -> Store:
+    columns = np.zeros((room, 8))
+    columns[: len(store.columns)] = store.columns
+    store = store._replace(columns=columns, flat=columns.reshape(-1))
+    if isinstance(store, Single):
+        return store
+    w, u = np.zeros((2, room, store.b.size))
+    w[: len(store.w)], u[: len(store.u)] = store.w, store.u
+    return store._replace(w=w, u=u)

@@ -1,0 +1,174 @@
+"""What Adaptive does to a row: score it, count its non-zeros, see whether it is fit for a kernel, copy its non-zeros.
+
+A column's numbers stand in one line of eight, 64 bytes, so that scoring a row brings all that learning from it needs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from onepass._jit import by_type, inlined, prefetch
+from onepass.rows import LARGEST, Dense, Floats, Rows
+
+A, S1, S2, COUNT, INV, MU, W, U = range(8)  # places in a column's line; w and u of several classes stand elsewhere
+LINE = np.uint64(3)  # a column's line begins at its number shifted by this
+TINY, HUGE = 2.0**-960, LARGEST * LARGEST  # a square below the one counts as 0, above the other is refused
+AHEAD = np.uint64(56)  # values ahead whose columns are asked for
+
+
+class Entries(NamedTuple):
+    """Room for the columns that a round with loss is about."""
+
+    column: npt.NDArray[np.int32]
+    value: Floats  # x, then z
+    step: Floats  # new scales (below 0: it stays), then steps
+    centre: Floats  # new centres
+
+
+@inlined
+def at(f, slot):  # type: ignore[no-untyped-def]
+    """Where a column's number stands in `flat`."""
+    return (np.uint64(f) << LINE) + np.uint64(slot)
+
+
+@inlined
+def counts(x):  # type: ignore[no-untyped-def]
+    """Whether the value is neither 0 nor too large."""
+    return TINY <= x * x <= HUGE
+
+
+def _score_rows(rows, i, flat):  # type: ignore[no-untyped-def]
+    indices, values = rows.indices, rows.values
+    j, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
+    ahead = AHEAD if end + AHEAD <= np.uint64(indices.size) else np.uint64(0)
+    before, width, fit = np.int32(-1), np.int32(flat.size >> 3), True
+    s0 = s1 = s2 = s3 = 0.0
+    n0 = n1 = n2 = n3 = 0
+    while j + np.uint64(4) <= end:
+        soon = j + ahead
+        prefetch(flat, at(np.uint32(indices[soon]), 0))
+        prefetch(flat, at(np.uint32(indices[soon + np.uint64(1)]), 0))
+        prefetch(flat, at(np.uint32(indices[soon + np.uint64(2)]), 0))
+        prefetch(flat, at(np.uint32(indices[soon + np.uint64(3)]), 0))
+        f0, x0 = indices[j], np.float64(values[j])
+        f1, x1 = indices[j + np.uint64(1)], np.float64(values[j + np.uint64(1)])
+        f2, x2 = indices[j + np.uint64(2)], np.float64(values[j + np.uint64(2)])
+        f3, x3 = indices[j + np.uint64(3)], np.float64(values[j + np.uint64(3)])
+        fit = before < f0 < f1 < f2 < f3 < width
+        if not fit:
+            break
+        s0 += flat[at(np.uint32(f0), W)] * x0
+        s1 += flat[at(np.uint32(f1), W)] * x1
+        s2 += flat[at(np.uint32(f2), W)] * x2
+        s3 += flat[at(np.uint32(f3), W)] * x3
+        n0 += counts(x0)
+        n1 += counts(x1)
+        n2 += counts(x2)
+        n3 += counts(x3)
+        before = f3
+        j += np.uint64(4)
+    while fit and j < end:
+        f0, x0 = indices[j], np.float64(values[j])
+        fit = before < f0 < width
+        if fit:
+            s0 += flat[at(np.uint32(f0), W)] * x0
+            n0 += counts(x0)
+            before = f0
+        j += np.uint64(1)
+    filled = (n0 + n1) + (n2 + n3)
+    first = np.uint64(rows.indptr[i])
+    for k in range(end if filled == np.int64(end - first) else first, end):  # else one may be too large, or no number
+        fit = fit and bool(abs(np.float64(values[k])) <= LARGEST)
+    return (s0 + s1) + (s2 + s3), filled, np.int64(before) + 1 if fit else np.int64(-1)
+
+
+def _score_dense(rows, i, flat):  # type: ignore[no-untyped-def]
+    x = rows.values[i]
+    j, end, fit = np.uint64(0), np.uint64(x.size), True
+    s0 = s1 = s2 = s3 = 0.0
+    n0 = n1 = n2 = n3 = 0
+    while j + np.uint64(4) <= end:
+        x0, x1 = np.float64(x[j]), np.float64(x[j + np.uint64(1)])
+        x2, x3 = np.float64(x[j + np.uint64(2)]), np.float64(x[j + np.uint64(3)])
+        s0 += flat[at(j, W)] * x0
+        s1 += flat[at(j + np.uint64(1), W)] * x1
+        s2 += flat[at(j + np.uint64(2), W)] * x2
+        s3 += flat[at(j + np.uint64(3), W)] * x3
+        n0 += counts(x0)
+        n1 += counts(x1)
+        n2 += counts(x2)
+        n3 += counts(x3)
+        j += np.uint64(4)
+    while j < end:
+        x0 = np.float64(x[j])
+        s0 += flat[at(j, W)] * x0
+        n0 += counts(x0)
+        j += np.uint64(1)
+    filled = (n0 + n1) + (n2 + n3)
+    for f in range(end if filled == np.int64(end) else np.uint64(0), end):
+        fit = fit and bool(abs(np.float64(x[f])) <= LARGEST)
+    return (s0 + s1) + (s2 + s3), filled, np.int64(end) if fit else np.int64(-1)
+
+
+def _scores_rows(rows, i, w, scores):  # type: ignore[no-untyped-def]
+    first, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
+    before, width, fit = np.int32(-1), np.int32(w.shape[0]), True
+    filled = 0
+    for j in range(first, end):
+        f, x = rows.indices[j], np.float64(rows.values[j])
+        fit = bool(before < f < width and abs(x) <= LARGEST)
+        if not fit:
+            break
+        for c in range(np.uint64(scores.size)):
+            scores[c] += w[np.uint32(f), c] * x
+        filled += counts(x)
+        before = f
+    return filled, np.int64(before) + 1 if fit else np.int64(-1)
+
+
+def _scores_dense(rows, i, w, scores):  # type: ignore[no-untyped-def]
+    filled, fit = 0, True
+    for f in range(np.uint64(rows.values.shape[1])):
+        x = np.float64(rows.values[i, f])
+        fit = fit and bool(abs(x) <= LARGEST)
+        for c in range(np.uint64(scores.size)):
+            scores[c] += w[f, c] * x
+        filled += counts(x)
+    return filled, np.int64(rows.values.shape[1]) if fit else np.int64(-1)
+
+
+def _collect_rows(rows, i, entries):  # type: ignore[no-untyped-def]
+    indices, values, columns, kept = rows.indices, rows.values, entries.column, entries.value
+    n = np.uint64(0)
+    for j in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
+        x = np.float64(values[j])
+        columns[n], kept[n] = indices[j], x
+        n += np.uint64(counts(x))
+    return n
+
+
+def _collect_dense(rows, i, entries):  # type: ignore[no-untyped-def]
+    values, columns, kept = rows.values[i], entries.column, entries.value
+    n = np.uint64(0)
+    for f in range(np.uint64(values.size)):
+        x = np.float64(values[f])
+        columns[n], kept[n] = f, x
+        n += np.uint64(counts(x))
+    return n
+
+
+def _length_rows(rows, i):  # type: ignore[no-untyped-def]
+    return rows.indptr[i + np.uint64(1)] - rows.indptr[i]
+
+
+def _length_dense(rows, i):  # type: ignore[no-untyped-def]
+    return rows.values.shape[1]
+
+
+score = by_type({Rows: _score_rows, Dense: _score_dense})  # (⟨w, x_i⟩, non-zeros, the width that it needs, or −1)
+scores = by_type({Rows: _scores_rows, Dense: _scores_dense})  # the same for several classes, into `scores`
+collect = by_type({Rows: _collect_rows, Dense: _collect_dense})  # the row's non-zeros into `entries`: how many
+length = by_type({Rows: _length_rows, Dense: _length_dense})  # values that row i stores
