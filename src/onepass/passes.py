@@ -34,7 +34,7 @@ from onepass.models import LinearModel
 from onepass.options import OPTIONS, Options
 from onepass.regret import Regret, regret
 from onepass.rows import AnyRows, Floats, Ints, must_be_finite, part, take
-from onepass.runs import RENEW, Frame, UnsoundError, begin
+from onepass.runs import RENEW, Carried, Frame, UnsoundError, begin
 from onepass.scaling import AUTO_ROWS, RowScaling
 from onepass.state_checks import is_count, need, need_fields
 from onepass.trace import Hypotheses, Survivor, Terms, Trace, Updates
@@ -116,20 +116,31 @@ class Pass(Options, Certified):
 
     # --- what it was made with ----------------------------------------------------------------------------------------
 
-    def _starting(self, origin: Any) -> Floats:
+    def _starting(self, origin: Any) -> Floats | Carried:
         """The origin, checked, in an array of our own."""
-        weights = np.array(origin, dtype=np.float64, order="C")
         if not self.learner.keeps_rows:
             raise ConversionError(f"origin: {type(self.learner).__name__} starts at 0")
+        if self.learner.deltas != isinstance(origin, Carried):
+            raise ConversionError(
+                f"origin: {type(self.learner).__name__} starts from "
+                + ("what another run of it carried, or at 0" if self.learner.deltas else "weights")
+            )
+        given = [origin] if not isinstance(origin, Carried) else origin
+        arrays = [np.array(array, dtype=np.float64, order="C") for array in given]
+        weights = arrays[0]
         if weights.ndim != 2 or weights.shape[1] != self._outputs or not len(weights):
             raise ValueError(f"origin: weights (1 + features, {self._outputs}) expected, got shape {weights.shape}")
         if len(weights) - 1 > (self.n_features or self.max_features):
             raise ValueError(f"origin: {len(weights) - 1} features are more than the pass may have")
-        if not np.isfinite(weights).all():
+        if not all(np.isfinite(array).all() for array in arrays):
             raise ValueError("origin: finite numbers expected")
         if self.learner.bounded and np.linalg.norm(weights) > 1.0 + 1e-9:
             raise ValueError(f"origin: {type(self.learner).__name__} starts in the unit ball")
-        return weights
+        return Carried._make(arrays) if self.learner.deltas else weights
+
+    @property
+    def _origin_weights(self) -> Floats | None:
+        return self._origin.weights if isinstance(self._origin, Carried) else self._origin
 
     @property
     def options(self) -> dict[str, Any]:
@@ -139,7 +150,7 @@ class Pass(Options, Certified):
         return {
             "learner": repr(self.learner),
             "classes": list(labels.classes) if labels.declared else None,
-            "origin": None if self._origin is None else sha256(self._origin.tobytes()),
+            "origin": None if self._origin is None else sha256(*(array.tobytes() for array in _arrays(self._origin))),
             "elapsed": self.elapsed,
             **plain,
         }
@@ -147,7 +158,7 @@ class Pass(Options, Certified):
     @property
     def origin(self) -> Floats | None:
         """A copy of the weights that the pass started from; None: from 0."""
-        return None if self._origin is None else self._origin.copy()
+        return None if self._origin_weights is None else self._origin_weights.copy()
 
     @property
     def _bias(self) -> float:
@@ -426,7 +437,7 @@ class Pass(Options, Certified):
                 bias=self._bias,
                 log=log,
                 columns=columns,
-                origin=self._origin,
+                origin=self._origin_weights,
                 frozen={kind: candidates.frozen() for kind, candidates in self.candidates.items()},
             ),
         )
@@ -584,6 +595,10 @@ class Pass(Options, Certified):
 def _slice(rows: AnyRows, y: Ints, first: int, last: int) -> tuple[AnyRows, Ints]:
     """Rows first..last with their labels; as they are, if these are all."""
     return (rows, y) if last - first == len(y) else (part(rows, first, last), y[first:last])
+
+
+def _arrays(origin: Floats | Carried) -> tuple[Floats, ...]:
+    return tuple(origin) if isinstance(origin, Carried) else (origin,)
 
 
 def _sortable(label: Label) -> tuple[bool, Any]:

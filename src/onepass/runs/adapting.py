@@ -239,14 +239,20 @@ def _decide_dense(store: Store, losses: int, entries: Entries, log: Deltas) -> N
 
 
 @jit
+def _standard(total: float, square: float, losses: float, bias: float) -> tuple[float, float]:
+    """(mean, 1 over the standard deviation) of a dense column over all rounds with loss; 0 for one that is constant."""
+    mean2, mu = square / losses, bias * total / losses
+    variance = mean2 - mu * mu
+    return mu, 1.0 / math.sqrt(variance) if variance > CONSTANT * mean2 else 0.0
+
+
+@jit
 def _centre(store: Store, losses: int, entries: Entries, log: Deltas) -> None:
     """Dense columns are centred and scaled anew from all rounds with loss."""
     flat, dense, many = store.flat, store.dense, np.int64(store.numbers[DENSE])
     for p in range(many):
-        mean2 = flat[at(dense[p], S2)] / losses
-        mu = store.bias * flat[at(dense[p], S1)] / losses
-        variance = mean2 - mu * mu
-        entries.centre[p], entries.step[p] = mu, 1.0 / math.sqrt(variance) if variance > CONSTANT * mean2 else 0.0
+        mu, inv = _standard(flat[at(dense[p], S1)], flat[at(dense[p], S2)], losses, store.bias)
+        entries.centre[p], entries.step[p] = mu, inv
     rescale(store, dense, many, entries, log)
 
 
@@ -258,6 +264,22 @@ def _has_few_bits(n: int) -> bool:
             return False
         n >>= 1
     return True
+
+
+@jit
+def standardise(store: Store) -> None:
+    """Which columns are dense, all centres and all scales, from the sums alone; weights stay as they are."""
+    flat, dense, n, losses = store.flat, store.dense, 0, store.numbers[LOSSES]
+    for f in range(np.uint64(flat.size >> 3)):
+        count, square, mu, inv = flat[at(f, COUNT)], flat[at(f, S2)], 0.0, 0.0
+        if losses >= 16.0 and count > 0.5 * losses:
+            dense[n] = f
+            n += 1
+            mu, inv = _standard(flat[at(f, S1)], square, losses, store.bias)
+        elif square > 0.0:
+            inv = math.sqrt(count / square)
+        flat[at(f, MU)], flat[at(f, INV)] = mu, inv
+    store.numbers[DENSE] = n
 
 
 @jit

@@ -11,8 +11,9 @@ from onepass.background import Background
 from onepass.errors import LimitError
 from onepass.learners import Learner
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, part
-from onepass.runs.adapting import DENSE, Multiple, Single, Store, adapt
-from onepass.runs.adaptive_rows import COUNT, INV, S2, A, Entries, U, W
+from onepass.runs.adapting import DENSE, INTERCEPT, LOSSES, Multiple, Single, Store, adapt, standardise
+from onepass.runs.adaptive_rows import COUNT, INV, S1, S2, A, Entries, U, W
+from onepass.runs.carrying import SUMS, Carried, changes
 from onepass.runs.logged import LoggedRun
 from onepass.runs.run import Frame, UnsoundError, values_in
 from onepass.state_checks import need, need_alike, need_fields
@@ -25,12 +26,36 @@ FIELDS = ("columns", "b", "ub", "numbers", "dense")  # of the store that change
 class AdaptiveRun(LoggedRun):
     """Adaptive: see `adapting` for the loop."""
 
-    def __init__(self, learner: Learner, frame: Frame, background: Background) -> None:
-        super().__init__(learner, frame, background, None, no_deltas())
+    def __init__(self, learner: Learner, frame: Frame, background: Background, start: Carried | None) -> None:
+        super().__init__(learner, frame, background, None if start is None else start.weights, no_deltas())
+        self.start = start
         self._width = 0
         self.entries = _entries(0)
         self.store: Store = _empty(frame.outputs, frame.bias, 0)
+        if start is not None:
+            self._begin(start)
         self.widen(frame.features or 0)
+
+    def _begin(self, start: Carried) -> None:
+        """Start from what other runs carried: centres and scales follow from its sums."""
+        self.widen(len(start.weights) - 1)
+        store, width = self.store, self._width
+        store.b[:], store.columns[:width, [A, S1, S2, COUNT]] = start.weights[0], start.sums[1:]
+        weights = store.columns[:width, W : W + 1] if isinstance(store, Single) else store.w[:width]
+        weights[:] = start.weights[1:]
+        store.numbers[[INTERCEPT, LOSSES]] = start.sums[0, :2]
+        self.store = store._replace(dense=np.zeros(width, dtype=np.int32))
+        standardise(self.store)
+
+    def carried(self) -> Carried:
+        """What this run has come to."""
+        store, width = self.store, self._width
+        sums = np.zeros((1 + width, SUMS))
+        sums[0, :2], sums[1:] = store.numbers[[INTERCEPT, LOSSES]], store.columns[:width, [A, S1, S2, COUNT]]
+        return Carried(self.last(), sums)
+
+    def leaves(self) -> Floats:
+        return changes(self.start, self.carried())
 
     # --- weights ------------------------------------------------------------------------------------------------------
 

@@ -162,6 +162,10 @@ class LearnerRun(ABC):
     def last(self) -> Floats:
         """The living hypothesis, (1 + features, outputs), intercept first."""
 
+    def leaves(self) -> Floats:
+        """What this run adds to where the runs after it start: such arrays add."""
+        return self.last()
+
     @abstractmethod
     def kept_log(self) -> Log | None:
         """The updates, while they are kept; sharing arrays."""

@@ -27,11 +27,13 @@ from onepass.errors import ConversionError, DataError
 from onepass.learners import named
 from onepass.passes import Pass
 from onepass.rows import Floats, must_be_finite
+from onepass.runs.carrying import Carried
+from onepass.runs.carrying import merged as merged_start
 from onepass.scale.executors import DaskExecutor, Executor, Handle, LocalExecutor, sum_in_tree
 from onepass.scale.inputs import Inputs
 from onepass.scale.merged import Merged, Outcome
 from onepass.scale.summaries import Prefix, Summary, count, evidence_of, merge, together
-from onepass.scale.tasks import Job, WaveStart, add, last_of, refuse, run, start, summary_of, vector_of
+from onepass.scale.tasks import Job, WaveStart, add, left_by, refuse, run, start, summary_of, vector_of
 from onepass.scale.versions import versions
 from onepass.trace import Evidence, SettledCutoff
 
@@ -217,16 +219,21 @@ class _Run:
         return total
 
     def _origin(self, handles: list[Handle], back: list[Back], wave: int, before: WaveStart | None) -> WaveStart | None:
-        """Where the next wave starts: the average of this one's final hypotheses (of chunks that had rows)."""
+        """Where the next wave starts, from what this one's chunks (those that had rows) have left."""
         pairs = [(handle, one) for handle, one in zip(handles, back, strict=True) if one.rounds]
         if not pairs:
             return before
         lines = [(handle, one.digest, self.inputs.chunks[one.chunk]) for handle, one in pairs]
-        total = self._added(f"last-{wave}", self.crew.each(f"last-{wave}", last_of, lines), [one for _, one in pairs])
-        rounds = sum(one.rounds for _, one in pairs) // len(pairs)
-        mean, elapsed = total / float(len(pairs)), rounds + (0 if before is None else before.elapsed)
+        total = self._added(f"left-{wave}", self.crew.each(f"left-{wave}", left_by, lines), [one for _, one in pairs])
+        elapsed = sum(one.rounds for _, one in pairs) // len(pairs) + (0 if before is None else before.elapsed)
+        origin = None if before is None else before.origin
+        if self.chosen.learner.deltas:
+            assert origin is None or isinstance(origin, Carried)
+            return WaveStart(merged_start(origin, total), elapsed)
+        assert not isinstance(origin, Carried)
+        mean = total / float(len(pairs))
         if not self.chosen.learner.tracks_norm:
-            mean = _grown(mean, None if before is None else before.weights, math.sqrt(len(pairs)))
+            mean = _grown(mean, origin, math.sqrt(len(pairs)))
         return WaveStart(mean, elapsed)
 
     def _added(self, kind: str, leaves: list[Handle], back: list[Back]) -> Floats:

@@ -14,6 +14,7 @@ from onepass.conversions import CONVERSIONS
 from onepass.errors import Argument, ConversionError, DataError, LimitError, OnepassError, Phrase, ScaleError
 from onepass.passes import Pass
 from onepass.rows import Dense, Floats, Ints
+from onepass.runs import Carried
 from onepass.scale.chunks import Chunk, ReadReport
 from onepass.scale.summaries import Summary, summarise
 from onepass.scale.versions import must_match
@@ -39,13 +40,13 @@ class Ran(NamedTuple):
     summary: Summary
     trace: Trace | None  # while the cutoff is not known
     vector: Floats | None
-    last: Floats  # the last hypothesis, for the start of the next wave
+    leaves: Floats  # what it adds to the start of the next wave
 
 
 class WaveStart(NamedTuple):
-    """Where a wave starts: the average of the last wave's final hypotheses, and the rounds that each had seen."""
+    """Where a wave starts: what the waves before it came to, and the rounds that each chunk's hypothesis had seen."""
 
-    weights: Floats
+    origin: Floats | Carried
     elapsed: int
 
 
@@ -84,7 +85,7 @@ def run(job: Job, chunk: Chunk, data: Any, origin: WaveStart | None, rule: str |
         options["radius"] = job.radius
     told = ReadReport()
     if origin is not None:
-        options |= {"origin": origin.weights, "elapsed": origin.elapsed}
+        options |= {"origin": origin.origin, "elapsed": origin.elapsed}
     one = Pass(**options)
     dense = None
     for rows, labels in _checked(chunk, data, told):
@@ -110,9 +111,9 @@ def run(job: Job, chunk: Chunk, data: Any, origin: WaveStart | None, rule: str |
         skipped=told.skipped,
     )
     if rule == "log":
-        return Ran(summary, trace, None, trace.last)
+        return Ran(summary, trace, None, one.learner_run.leaves())
     vector = _weigh_longest(trace) if rule == "longest" else _outlived(trace, int(rule), chunk)
-    return Ran(summary, None, vector, trace.last)
+    return Ran(summary, None, vector, one.learner_run.leaves())
 
 
 def summary_of(ran: Ran) -> Summary:
@@ -130,10 +131,10 @@ def vector_of(ran: Ran, k: int | None, digest: str, chunk: Chunk) -> Floats:
     return _outlived(ran.trace, k, chunk)
 
 
-def last_of(ran: Ran, digest: str, chunk: Chunk) -> Floats:
-    """The final hypothesis of a chunk, under the same condition."""
+def left_by(ran: Ran, digest: str, chunk: Chunk) -> Floats:
+    """What a chunk adds to the start of the next wave, under the same condition."""
     _same(ran, digest, chunk)
-    return ran.last
+    return ran.leaves
 
 
 def _same(ran: Ran, digest: str, chunk: Chunk) -> None:
