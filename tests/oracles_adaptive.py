@@ -10,8 +10,7 @@ def adaptive(X, y, outputs=1, intercept=True):
     features = X.shape[1]
     w, b = np.zeros((features, outputs)), np.zeros(outputs)
     A, s1, s2, count, inv, mu = (np.zeros(features) for _ in range(6))
-    Ab, N, dense, one = 0.0, 0, set(), float(intercept)
-    history, margins, losses = [], [], []
+    Ab, N, dense, one, history, margins, losses = 0.0, 0, set(), float(intercept), [], [], []
 
     def judge(x, label):
         s = x @ w + b
@@ -21,16 +20,14 @@ def adaptive(X, y, outputs=1, intercept=True):
         return s[label] - s[rival], rival
 
     def rescale(i, new_mu, new_inv):
-        nonlocal b
         old = w[i].copy()
         w[i] = old * (new_inv / inv[i]) if inv[i] > 0 else 0.0
-        b = b + mu[i] * old - new_mu * w[i]
+        b[:] += mu[i] * old - new_mu * w[i]
         mu[i], inv[i] = new_mu, new_inv
 
     for x, label in zip(X.astype(float), y, strict=True):
         x = np.where(x * x < 2.0**-960, 0.0, x)
-        margin, rival = judge(x, label)
-        row = np.flatnonzero(x)
+        (margin, rival), row = judge(x, label), np.flatnonzero(x)
         losses.append(not (margin > 0 and margin**2 >= one + row.size))
         margins.append(margin)
         if losses[-1]:
@@ -61,9 +58,8 @@ def adaptive(X, y, outputs=1, intercept=True):
                 g = np.divide(r * z, np.sqrt(A[at]), out=np.zeros(len(at)), where=A[at] > 0)
                 Ab += one * r**2
                 gb = one * r / math.sqrt(Ab) if intercept else 0.0
-                push = max(0.0, 1 - margin * r)
                 room = (r * gb + r * z @ g) * (1 if outputs == 1 else 2)
-                c = min(1.0, push / room) if room > 0 else 0.0
+                c = min(1.0, max(0.0, 1 - margin * r) / room) if room > 0 else 0.0
                 for k, sign in [(0, label)] if outputs == 1 else [(label, 1), (rival, -1)]:
                     w[at, k] += sign * c * g * inv[at]
                     b[k] += sign * (c * gb - c * (g * inv[at] * mu[at]).sum())

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from onepass import DataError, LimitError, Pass
+from onepass import ConversionError, DataError, LimitError, Pass
 from onepass.checkpoints import checkpoint
 from onepass.learners import Adaptive
 from oracles_adaptive import adaptive
@@ -106,7 +106,7 @@ def test_cutting_the_stream_changes_nothing(seed, classes, share):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_folding_keeps_counts_and_weights(classes):
     X, y = drawn(5, 500, 8, classes, 0.5)
-    kept, folded = made(classes), made(classes, max_trace_memory=20_000)
+    kept, folded = (made(classes, conversion="cutoff", max_trace_memory=memory) for memory in (1 << 28, 20_000))
     for run in (kept, folded):
         run.feed(csr(X), y)
     assert folded.trace().compacted
@@ -119,11 +119,34 @@ def test_folding_keeps_counts_and_weights(classes):
         )
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_log_that_nobody_needs_is_let_go_and_no_bit_of_the_average_changes(classes):
+    X, y = drawn(5, 500, 8, classes, 0.5)
+    kept, dropped, pieces = made(classes), *(made(classes, max_trace_memory=20_000) for _ in range(2))
+    for run in (kept, dropped):
+        run.feed(csr(X), y)
+    for first, last in pairwise(cuts(1, 500, 60)):
+        pieces.feed(csr(X[first:last]), y[first:last])
+    assert dropped.trace().dropped
+    assert not kept.trace().dropped
+    for run in (dropped, pieces):
+        for conversion in ("average", "last"):
+            assert run.certificate(conversion).risk == kept.certificate(conversion).risk
+        np.testing.assert_array_equal(run.model("average").weights, kept.model("average").weights)
+        np.testing.assert_array_equal(run.model("last").weights, kept.trace().last)
+    for ask in ("cutoff", "longest", "suffix"):
+        with pytest.raises(ConversionError, match="were let go"):
+            dropped.certificate(ask)
+    with pytest.raises(ConversionError, match="were let go"):
+        dropped.model("average", how="vote")
+
+
+@pytest.mark.parametrize("conversion", ["average", "cutoff"])
 @pytest.mark.parametrize("memory", [1 << 28, 20_000])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_run_that_was_stopped_goes_on_to_the_same_bits(tmp_path, classes, memory):
+def test_a_run_that_was_stopped_goes_on_to_the_same_bits(tmp_path, classes, memory, conversion):
     X, y = drawn(6, 400, 8, classes, 0.5)
-    whole, begun, resumed = (made(classes, max_trace_memory=memory) for _ in range(3))
+    whole, begun, resumed = (made(classes, max_trace_memory=memory, conversion=conversion) for _ in range(3))
     whole.feed(csr(X), y)
     begun.feed(csr(X[:150]), y[:150])
     checkpoint.save(tmp_path / "run", begun)

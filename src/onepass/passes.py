@@ -91,7 +91,8 @@ class Pass(Options, Certified):
             raise ValueError(f"classes: {type(self.learner).__name__} learns two classes, got {labels.count}")
         self._origin = None if origin is None else self._starting(origin)
         self._background = Background()
-        frame = Frame(self._outputs, self._bias, self.n_features, limit, self.max_trace_memory, self.elapsed)
+        needs_log = self.cutoffs == "all" or conversion_named(self.conversion).from_log
+        frame = Frame(self._outputs, self._bias, self.n_features, limit, self.max_trace_memory, self.elapsed, needs_log)
         self.learner_run = begin(self.learner, frame, self._background, self._origin)
         self.scaling = RowScaling(self.radius)
         self.learner_run.declare(self._setting)
@@ -428,6 +429,7 @@ class Pass(Options, Certified):
             candidates={kind: candidates.losses() for kind, candidates in self.candidates.items()},
             void=void,
             assumed=self._assumed,
+            dropped=self.learner_run.dropped,
             duplicates=self.guards.counted,
             elapsed=self.elapsed,
             hypotheses=Hypotheses(
@@ -437,6 +439,7 @@ class Pass(Options, Certified):
                 bias=self._bias,
                 log=log,
                 columns=columns,
+                total=self.learner_run.total(self.rounds),
                 origin=self._origin_weights,
                 frozen={kind: candidates.frozen() for kind, candidates in self.candidates.items()},
             ),

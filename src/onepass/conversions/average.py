@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+import numpy as np
+
 from onepass.conversions.choices import Choice, Choices, Conversion, one_choice, totals
-from onepass.rows import Ints
+from onepass.rows import Floats, Ints
 from onepass.trace import Evidence, Trace
 
 
@@ -16,6 +18,7 @@ class Average(Conversion):
     name: ClassVar[str] = "average"
     ensemble: ClassVar[bool] = True
     family: ClassVar[bool] = False
+    from_log: ClassVar[bool] = False
 
     def choices(self, evidence: Evidence, loss: str) -> Iterator[Choices]:
         losses, log_bets = totals(evidence.tally, loss)
@@ -24,6 +27,11 @@ class Average(Conversion):
     def members(self, trace: Trace, value: int | None = None) -> Ints:
         """n_j."""
         return trace.survival.copy()
+
+    def weights(self, trace: Trace, value: int | None) -> Floats:
+        """From the running sum, where the learner keeps one: the same bits whether the log is kept or not."""
+        total = trace.hypotheses.total
+        return super().weights(trace, value) if total is None else np.asarray(total / max(1, trace.rounds))
 
     def describe(self, value: int) -> Choice:
         return Choice(None, "")

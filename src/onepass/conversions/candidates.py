@@ -18,6 +18,7 @@ class _Frozen(Conversion):
 
     name: ClassVar[str]
     ensemble: ClassVar[bool] = False
+    from_log: ClassVar[bool] = False
     declared_by: ClassVar[str]  # what must be said before the first row
 
     def choices(self, evidence: Evidence, loss: str) -> Iterator[Choices]:

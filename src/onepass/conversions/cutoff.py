@@ -33,6 +33,8 @@ class Cutoff(Conversion):
     ensemble: ClassVar[bool] = True
 
     def choices(self, evidence: Evidence, loss: str) -> Iterator[Choices]:
+        if evidence.dropped:
+            evidence.need_updates(self.name)
         if evidence.settled is not None:  # wave by wave: one rule, with its price
             k, n, line, share = evidence.settled
             losses, log_bets = totals(line, loss)

@@ -9,7 +9,7 @@ import numpy as np
 
 from onepass.conversions.choices import Choice, Choices, Conversion, one_choice, price, scaled_loss
 from onepass.errors import ConversionError
-from onepass.rows import Ints
+from onepass.rows import Floats, Ints
 from onepass.trace import CompactedMembers, Evidence, Survivor, Trace
 from onepass.trace.tally import BETS
 
@@ -33,6 +33,7 @@ class Last(_Single):
     """The final hypothesis."""
 
     name: ClassVar[str] = "last"
+    from_log: ClassVar[bool] = False
     unmergeable: ClassVar[str | None] = "each chunk has a last hypothesis of its own, and none has seen all rows"
 
     def choices(self, evidence: Evidence, loss: str) -> Iterator[Choices]:
@@ -44,6 +45,10 @@ class Last(_Single):
         """All weight on the living hypothesis."""
         return trace.hypotheses.only(CompactedMembers.LAST)
 
+    def weights(self, trace: Trace, value: int | None) -> Floats:
+        """The living hypothesis, as the log gives it while there is one."""
+        return trace.last.copy() if trace.dropped else super().weights(trace, value)
+
 
 class Longest(_Single):
     """The hypothesis that was in use longest: the pocket algorithm."""
@@ -51,7 +56,7 @@ class Longest(_Single):
     name: ClassVar[str] = "longest"
 
     def choices(self, evidence: Evidence, loss: str) -> Iterator[Choices]:
-        if not evidence.terms.learner.keeps_rows:
+        if not evidence.terms.learner.keeps_rows or evidence.dropped:
             evidence.need_updates(self.name)
         return self._choices(evidence, loss, evidence.longest)
 

@@ -18,7 +18,7 @@ from onepass.rows import AnyRows, Floats, Ints
 from onepass.runs.adaptive_rows import COUNT, INV, MU, S1, S2, A, Entries, U, W, at, collect, length, score, scores
 from onepass.trace.log import Deltas
 
-INTERCEPT, LOSSES, DENSE, ROUND = range(4)  # places in `numbers`
+INTERCEPT, LOSSES, DENSE, ROUND, DROPPED = range(5)  # places in `numbers`
 CLIP = 100.0  # times the mean square, beyond which a value is clipped: one spike must not kill a column
 STRAY = 0.1013  # how far a column's mean square may stray from 1; not 0.1, lest counts tie
 CONSTANT = 1e-9  # of the mean square: a variance below this is none
@@ -32,7 +32,7 @@ class Single(NamedTuple):
     b: Floats  # (1)
     ub: Floats  # (1): u of the intercept
     db: Floats  # (1): its change in this round, until it is applied
-    numbers: Floats  # Σ r² of the intercept, rounds with loss, dense columns, the round
+    numbers: Floats  # Σ r² of the intercept, rounds with loss, dense columns, the round, no log
     dense: npt.NDArray[np.int32]  # the dense columns, rising
     bias: float  # 1 with an intercept, 0 without
 
@@ -54,6 +54,8 @@ class Multiple(NamedTuple):
 
 
 Store = Single | Multiple
+Columns = npt.NDArray[np.int32]
+Row = tuple[Columns, Floats, Floats, Floats, Columns, Floats]  # of `Entries`: column, value, z, squares, picked, scale
 
 
 def _judge_single(store, rows, i, y):  # type: ignore[no-untyped-def]
@@ -75,34 +77,36 @@ def _judge_multiple(store, rows, i, y):  # type: ignore[no-untyped-def]
 # --- changing ---------------------------------------------------------------------------------------------------------
 
 
-def _rescale_single(store, columns, n, entries, log):  # type: ignore[no-untyped-def]
-    flat, centres, scales, places, values = store.flat, entries.centre, entries.step, log.indices, log.values
-    t, end, shift = store.numbers[ROUND], log.cursor[1], 0.0
+def _rescale_single(store, columns, entries, n, log):  # type: ignore[no-untyped-def]
+    flat, picked, centres, scales, x = store.flat, entries.picked, entries.centre, entries.scale, entries.value
+    places, values = log.indices, log.values
+    t, end, shift, moved = store.numbers[ROUND], log.cursor[1], 0.0, 0.0
     for j in range(np.uint64(n)):
-        if scales[j] < 0.0:
-            continue
-        f, inv, old = np.uint32(columns[j]), flat[at(columns[j], INV)], flat[at(columns[j], W)]
-        d = old * (scales[j] / inv if inv > 0.0 else 0.0) - old
+        f, mu, scale = np.uint32(columns[picked[j]]), centres[j], scales[j]
+        inv, old = flat[at(f, INV)], flat[at(f, W)]
+        d = old * (scale / inv if inv > 0.0 else 0.0) - old
         if d != 0.0:
             flat[at(f, W)] += d
             flat[at(f, U)] += t * d
+            moved += d * x[picked[j]]
             places[end], values[end] = np.int64(f) + 1, d
             end += 1
-        shift += flat[at(f, MU)] * old - centres[j] * flat[at(f, W)]
-        flat[at(f, MU)], flat[at(f, INV)] = centres[j], scales[j]
+        shift += flat[at(f, MU)] * old - mu * flat[at(f, W)]
+        flat[at(f, MU)], flat[at(f, INV)] = mu, scale
     store.db[0] += shift
     log.cursor[1] = end
+    return moved
 
 
-def _rescale_multiple(store, columns, n, entries, log):  # type: ignore[no-untyped-def]
-    flat, centres, scales, places, values = store.flat, entries.centre, entries.step, log.indices, log.values
+def _rescale_multiple(store, columns, entries, n, log):  # type: ignore[no-untyped-def]
+    flat, picked, centres, scales = store.flat, entries.picked, entries.centre, entries.scale
+    places, values = log.indices, log.values
     w, u, db, outputs = store.w, store.u, store.db, store.db.size
     t, end = store.numbers[ROUND], log.cursor[1]
     for j in range(np.uint64(n)):
-        if scales[j] < 0.0:
-            continue
-        f, inv, centre = np.uint32(columns[j]), flat[at(columns[j], INV)], flat[at(columns[j], MU)]
-        ratio = scales[j] / inv if inv > 0.0 else 0.0
+        f, mu, scale = np.uint32(columns[picked[j]]), centres[j], scales[j]
+        inv, centre = flat[at(f, INV)], flat[at(f, MU)]
+        ratio = scale / inv if inv > 0.0 else 0.0
         for c in range(np.uint64(outputs)):
             old = w[f, c]
             d = old * ratio - old
@@ -111,9 +115,10 @@ def _rescale_multiple(store, columns, n, entries, log):  # type: ignore[no-untyp
                 u[f, c] += t * d
                 places[end], values[end] = (np.int64(f) + 1) * outputs + np.int64(c), d
                 end += 1
-            db[c] += centre * old - centres[j] * w[f, c]
-        flat[at(f, MU)], flat[at(f, INV)] = centres[j], scales[j]
+            db[c] += centre * old - mu * w[f, c]
+        flat[at(f, MU)], flat[at(f, INV)] = mu, scale
     log.cursor[1] = end
+    return 0.0
 
 
 def _push_single(store, entries, n, log, c, y, rival):  # type: ignore[no-untyped-def]
@@ -163,7 +168,7 @@ def _lift_multiple(store, c, y, rival):  # type: ignore[no-untyped-def]
 
 
 judge = by_type({Single: _judge_single, Multiple: _judge_multiple})  # (margin, rival, non-zeros, width or −1)
-rescale = by_type({Single: _rescale_single, Multiple: _rescale_multiple})  # columns to new scales; weights follow
+rescale = by_type({Single: _rescale_single, Multiple: _rescale_multiple})  # those picked; weights follow: Σ d·x
 push = by_type({Single: _push_single, Multiple: _push_multiple})  # w += ±c·step·inv on the entries
 lift = by_type({Single: _lift_single, Multiple: _lift_multiple})  # b += ±c
 
@@ -184,26 +189,46 @@ def _settle_intercept(store: Store, log: Deltas) -> None:
 
 
 @jit
-def _observe(store: Store, entries: Entries, n: int, log: Deltas) -> None:
-    """Enter the row's values into the statistics of their columns; those that have strayed are rescaled."""
-    flat, dense, columns, x, scales = store.flat, store.dense, entries.column, entries.value, entries.step
-    many, p, strayed = np.uint64(store.numbers[DENSE]), np.uint64(0), False
-    for j in range(np.uint64(n)):
+def _observe(flat: Floats, dense: Columns, row: Row, sizes: tuple[int, int]) -> int:
+    """Enter a row's values into the statistics of their columns, and pick those that have strayed: how many.
+
+    `sizes` are those of the row and of the dense columns.
+    """
+    columns, x, zs, squares, picked, scales = row
+    p, many, strayed = np.uint64(0), np.uint64(sizes[1]), np.uint64(0)
+    for j in range(np.uint64(sizes[0])):
         f, v = np.uint32(columns[j]), x[j]
-        count, square = flat[at(f, COUNT)], flat[at(f, S2)]
-        if count >= 16.0 and v * v * count > CLIP * square:
+        count, square, inv = flat[at(f, COUNT)], flat[at(f, S2)], flat[at(f, INV)]
+        zs[j], squares[j] = (v - flat[at(f, MU)]) * inv, flat[at(f, A)]
+        if v * v * count > CLIP * square and count >= 16.0:
             v = math.copysign(math.sqrt(CLIP * square / count), v)
         count, square = count + 1.0, square + v * v
         flat[at(f, S1)] += v
-        flat[at(f, COUNT)], flat[at(f, S2)] = count, square
+        flat[at(f, COUNT)] = count
+        flat[at(f, S2)] = square
         while p < many and dense[p] < f:
             p += np.uint64(1)
-        inv, scales[j] = flat[at(f, INV)], -1.0
         if abs(square * inv * inv - count) > STRAY * count and not (p < many and dense[p] == f):
-            scales[j], strayed = math.sqrt(count / square), True
-    if strayed:
-        entries.centre[:n] = 0.0
-        rescale(store, columns, n, entries, log)
+            picked[strayed], scales[strayed] = j, math.sqrt(count / square)
+            strayed += np.uint64(1)
+    return int(strayed)
+
+
+@jit
+def _rescale_strayed(store: Store, entries: Entries, n: int, log: Deltas) -> float:
+    """Rescale the entries picked, which have no centre. What that adds to the score, where there is one."""
+    moved = rescale(store, entries.column, entries, n, log)
+    zs, x, picked, scales = entries.z, entries.value, entries.picked, entries.scale
+    for j in range(np.uint64(n)):
+        zs[picked[j]] = x[picked[j]] * scales[j]
+    return float(moved)
+
+
+@jit
+def _rescale_dense(store: Store, entries: Entries, n: int, log: Deltas) -> None:
+    """Rescale the dense columns picked, each to its centre; centres are 0 again afterwards."""
+    rescale(store, store.dense, entries, n, log)
+    entries.centre[:n] = 0.0
 
 
 @jit
@@ -212,9 +237,9 @@ def _decides_dense(losses: int) -> bool:
 
 
 @jit
-def _dense_after(store: Store, losses: int) -> int:
+def _dense_after(flat: Floats, losses: int) -> int:
     """How many columns may be dense after one more row, at a round that decides it."""
-    flat, n = store.flat, 0
+    n = 0
     for f in range(np.uint64(flat.size >> 3)):
         n += int(flat[at(f, COUNT)] + 1.0 > 0.5 * losses)
     return n
@@ -223,18 +248,19 @@ def _dense_after(store: Store, losses: int) -> int:
 @jit
 def _decide_dense(store: Store, losses: int, entries: Entries, log: Deltas) -> None:
     """Dense are the columns of more than half of the rounds with loss; one that no longer is loses its centre."""
-    flat, dense, many = store.flat, store.dense, np.int64(store.numbers[DENSE])
-    for p in range(many):
-        count = flat[at(dense[p], COUNT)]
-        entries.centre[p], entries.step[p] = 0.0, -1.0
-        if not count > 0.5 * losses:
-            entries.step[p] = math.sqrt(count / flat[at(dense[p], S2)])
-    rescale(store, dense, many, entries, log)
-    n = 0
+    flat, dense, n = store.flat, store.dense, np.uint64(0)
+    for p in range(np.uint64(store.numbers[DENSE])):
+        f = dense[p]
+        if not flat[at(f, COUNT)] > 0.5 * losses:
+            entries.picked[n] = p
+            entries.scale[n] = math.sqrt(flat[at(f, COUNT)] / flat[at(f, S2)])
+            n += np.uint64(1)
+    _rescale_dense(store, entries, n, log)
+    n = np.uint64(0)
     for f in range(np.uint64(flat.size >> 3)):
         if flat[at(f, COUNT)] > 0.5 * losses:
             dense[n] = f
-            n += 1
+            n += np.uint64(1)
     store.numbers[DENSE] = n
 
 
@@ -249,11 +275,12 @@ def _standard(total: float, square: float, losses: float, bias: float) -> tuple[
 @jit
 def _centre(store: Store, losses: int, entries: Entries, log: Deltas) -> None:
     """Dense columns are centred and scaled anew from all rounds with loss."""
-    flat, dense, many = store.flat, store.dense, np.int64(store.numbers[DENSE])
+    flat, dense, many = store.flat, store.dense, np.uint64(store.numbers[DENSE])
     for p in range(many):
-        mu, inv = _standard(flat[at(dense[p], S1)], flat[at(dense[p], S2)], losses, store.bias)
-        entries.centre[p], entries.step[p] = mu, inv
-    rescale(store, dense, many, entries, log)
+        f = dense[p]
+        entries.picked[p] = p
+        entries.centre[p], entries.scale[p] = _standard(flat[at(f, S1)], flat[at(f, S2)], losses, store.bias)
+    _rescale_dense(store, entries, many, log)
 
 
 @jit
@@ -283,60 +310,70 @@ def standardise(store: Store) -> None:
 
 
 @jit
-def _learn_scales(store: Store, entries: Entries, n: int, log: Deltas) -> None:
-    """Learn from the row how its columns are scaled and centred; weights and intercept follow."""
+def _look_at_dense(store: Store, entries: Entries, n: int, log: Deltas) -> None:
+    """At some rounds: which columns are dense, and their centres and scales; the row is standardised anew."""
     losses = np.int64(store.numbers[LOSSES])
-    _observe(store, entries, n, log)
     if _decides_dense(losses):
         _decide_dense(store, losses, entries, log)
-    if _has_few_bits(losses):
-        _centre(store, losses, entries, log)
+    _centre(store, losses, entries, log)
     _settle_intercept(store, log)
-
-
-@jit
-def _add_dense(store: Store, entries: Entries, n: int) -> int:
-    """Append the dense columns that the row has not, at value 0. How many entries there are."""
-    dense, columns, x = store.dense, entries.column, entries.value
-    many, p = np.uint64(n), np.uint64(0)
-    for q in range(np.uint64(store.numbers[DENSE])):
-        f = dense[q]
-        while p < n and columns[p] < f:
-            p += np.uint64(1)
-        if p == n or columns[p] != f:
-            columns[many], x[many] = f, 0.0
-            many += np.uint64(1)
-    return int(many)
-
-
-@jit
-def _step(store: Store, entries: Entries, n: int, margin: float, fan: float) -> tuple[float, float]:
-    """(c, the intercept's step): go c along the entries' steps, at most 1, and no further than margin 1."""
-    flat, columns, values, steps = store.flat, entries.column, entries.value, entries.step
-    length2 = store.bias
+    flat, columns, x, zs = store.flat, entries.column, entries.value, entries.z
     for j in range(np.uint64(n)):
         f = np.uint32(columns[j])
-        z = (values[j] - flat[at(f, MU)]) * flat[at(f, INV)]
-        values[j] = z
-        length2 += z * z
+        zs[j] = (x[j] - flat[at(f, MU)]) * flat[at(f, INV)]
+
+
+@jit
+def _add_dense(flat: Floats, dense: Columns, row: Row, sizes: tuple[int, int]) -> int:
+    """Append to a row the dense columns that it has not, at value 0. How many entries there are."""
+    columns, _, zs, squares, _, _ = row
+    filled, end, p = np.uint64(sizes[0]), np.uint64(sizes[0]), np.uint64(0)
+    for q in range(np.uint64(sizes[1])):
+        f = dense[q]
+        while p < filled and columns[p] < f:
+            p += np.uint64(1)
+        if p == filled or columns[p] != f:
+            columns[end], zs[end], squares[end] = f, -flat[at(f, MU)] * flat[at(f, INV)], flat[at(f, A)]
+            end += np.uint64(1)
+    return int(end)
+
+
+@jit
+def _total(a: Floats, b: Floats, n: int) -> float:
+    """Σ a·b over the first n, in four fixed partial sums."""
+    j, end = np.uint64(0), np.uint64(n)
+    s0 = s1 = s2 = s3 = 0.0
+    while j + np.uint64(4) <= end:
+        s0 += a[j] * b[j]
+        s1 += a[j + np.uint64(1)] * b[j + np.uint64(1)]
+        s2 += a[j + np.uint64(2)] * b[j + np.uint64(2)]
+        s3 += a[j + np.uint64(3)] * b[j + np.uint64(3)]
+        j += np.uint64(4)
+    while j < end:
+        s0 += a[j] * b[j]
+        j += np.uint64(1)
+    return (s0 + s1) + (s2 + s3)
+
+
+@jit
+def _step(zs: Floats, squares: Floats, steps: Floats, n: int, bias: float) -> tuple[float, float]:
+    """(1 over the row's length, how far a whole step goes): the steps of a standardised row."""
+    length2 = bias + _total(zs, zs, n)
     if not length2 > 0.0:
         return 0.0, 0.0
     r = 1.0 / math.sqrt(length2)
-    room = 0.0
     for j in range(np.uint64(n)):
-        f, z = np.uint32(columns[j]), r * values[j]
-        squares = flat[at(f, A)] + z * z
-        flat[at(f, A)] = squares
-        step = z / math.sqrt(squares) if squares > 0.0 else 0.0
-        steps[j] = step
-        room += z * step
-    lifted = 0.0
-    if store.bias > 0.0:
-        store.numbers[INTERCEPT] += r * r
-        lifted = r / math.sqrt(store.numbers[INTERCEPT])
-        room += r * lifted
-    wanted = max(0.0, 1.0 - margin * r)
-    return (min(1.0, wanted / (fan * room)) if room > 0.0 else 0.0), lifted
+        z = r * zs[j]
+        square = squares[j] + z * z
+        zs[j], squares[j] = z, square
+        steps[j] = z / math.sqrt(square) if square > 0.0 else 0.0
+    return r, _total(zs, steps, n)
+
+
+@jit
+def _keep_squares(flat: Floats, columns: Columns, squares: Floats, n: int) -> None:
+    for j in range(np.uint64(n)):
+        flat[at(np.uint32(columns[j]), A)] = squares[j]
 
 
 @jit
@@ -347,50 +384,63 @@ def _judge_again(store: Store, rows: AnyRows, i: int, y: int) -> tuple[float, in
 
 
 @jit
-def _entries_needed(store: Store, values: int) -> int:
-    """How many entries a round with loss may need for a row of so many values."""
-    most, losses = values + np.int64(store.numbers[DENSE]), np.int64(store.numbers[LOSSES]) + 1
-    if _decides_dense(losses):
-        most += _dense_after(store, losses)
-    return int(most)
-
-
-@jit
 def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, t0: int) -> tuple[int, int, int]:
     """Learn rows, which are rounds t0+1, t0+2, …: (rows learned, the width that they need or −1, entries wanted).
 
     Fewer than all: the next is not fit for a kernel (−1), or it may need more entries than there is room for.
     """
-    k, width, done, outputs = np.uint64(log.cursor[0]), np.int64(0), np.int64(y.size), store.b.size
-    room, most = min(entries.column.size, store.dense.size), np.int64(0)
+    flat, dense, numbers, cursor = store.flat, store.dense, store.numbers, log.cursor
+    columns, zs, squares, steps = entries.column, entries.z, entries.squares, entries.step
+    row = (columns, entries.value, zs, squares, entries.picked, entries.scale)
+    rounds, margins, indptr = log.round, log.margin, log.indptr
+    first = k = np.uint64(cursor[0])
+    width, done, outputs, bias = np.int64(0), np.int64(y.size), store.b.size, store.bias
+    room, most, values = min(columns.size, dense.size), np.int64(0), log.values.size
     for i in range(np.uint64(y.size)):
         margin, rival, filled, needed = judge(store, rows, i, y[i])
         if needed < 0:
             width, done = np.int64(-1), np.int64(i)
             break
         width = max(width, needed)
-        if margin > 0.0 and margin * margin >= store.bias + filled:
+        if margin > 0.0 and margin * margin >= bias + filled:
             continue
-        most = np.int64(_entries_needed(store, length(rows, i)))
-        if room < most or log.values.size < log.cursor[1] + (2 * most + 2) * outputs:
+        losses, many, start = np.int64(numbers[LOSSES]) + 1, np.int64(numbers[DENSE]), cursor[1]
+        most = length(rows, i) + many + (_dense_after(flat, losses) if _decides_dense(losses) else 0)
+        if room < most or values < start + (2 * most + 2) * outputs:
             done = np.int64(i)
             break
-        t, start, now = t0 + np.int64(i) + 1, log.cursor[1], margin
-        store.numbers[LOSSES] += 1.0
-        store.numbers[ROUND] = t
-        n = collect(rows, i, entries)
-        _learn_scales(store, entries, n, log)
-        if log.cursor[1] > start:
+        t, now, n = t0 + np.int64(i) + 1, margin, np.int64(collect(rows, i, entries))
+        numbers[LOSSES], numbers[ROUND] = losses, t
+        strayed = _observe(flat, dense, row, (n, many))
+        if strayed > 0:
+            now += y[i] * _rescale_strayed(store, entries, strayed, log)
+        if _has_few_bits(losses):
+            _look_at_dense(store, entries, n, log)
+            many = np.int64(numbers[DENSE])
+        if cursor[1] > start and (outputs > 1 or _has_few_bits(losses)):
             now, rival = _judge_again(store, rows, i, y[i])
-        n = np.uint64(_add_dense(store, entries, n))
-        c, lifted = _step(store, entries, n, now, 1.0 if outputs == 1 else 2.0)
-        if c > 0.0:
+        if many > 0:
+            n = _add_dense(flat, dense, row, (n, many))
+        r, reach = _step(zs, squares, steps, n, bias)
+        _keep_squares(flat, columns, squares, n)
+        lifted = 0.0
+        if bias > 0.0:
+            numbers[INTERCEPT] += r * r
+            lifted = r / math.sqrt(numbers[INTERCEPT])
+            reach += r * lifted
+        if outputs > 1:
+            reach *= 2.0  # one class goes up, another down
+        if reach > 0.0 and now * r < 1.0:
+            c = min(1.0, (1.0 - now * r) / reach)
             push(store, entries, n, log, c, y[i], rival)
             lift(store, c * lifted, y[i], rival)
             _settle_intercept(store, log)
-        log.row[k], log.round[k], log.label[k], log.rival[k], log.shift[k] = 0, t, 1, 0, 0
-        log.a[k], log.scale[k], log.margin[k] = 1.0, 1.0, margin
+        if numbers[DROPPED] > 0.0:
+            cursor[1] = start
+        rounds[k], margins[k] = t, margin
         k += np.uint64(1)
-        log.indptr[k] = log.cursor[1]
-    log.cursor[0] = k
+        indptr[k] = cursor[1]
+    log.row[first:k], log.label[first:k], log.rival[first:k], log.shift[first:k] = 0, 1, 0, 0
+    log.a[first:k], log.scale[first:k] = 1.0, 1.0
+    cursor[0] = k
     return int(done), int(width), int(most)

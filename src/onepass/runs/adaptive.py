@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -11,15 +11,16 @@ from onepass.background import Background
 from onepass.errors import LimitError
 from onepass.learners import Learner
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, part
-from onepass.runs.adapting import DENSE, INTERCEPT, LOSSES, Multiple, Single, Store, adapt, standardise
+from onepass.runs.adapting import DENSE, DROPPED, INTERCEPT, LOSSES, Multiple, Single, Store, adapt, standardise
 from onepass.runs.adaptive_rows import COUNT, INV, S1, S2, A, Entries, U, W
 from onepass.runs.carrying import SUMS, Carried, changes
 from onepass.runs.logged import LoggedRun
 from onepass.runs.run import Frame, UnsoundError, values_in
 from onepass.state_checks import need, need_alike, need_fields
-from onepass.trace.log import no_deltas
+from onepass.trace.log import Log, no_deltas
 
 ROOM = 1 << 13  # columns that may be met: room that is not used costs nothing
+SPARE_LOG = 32 << 20  # bytes of the log that are kept for whoever may ask for another conversion than the declared one
 FIELDS = ("columns", "b", "ub", "numbers", "dense")  # of the store that change
 
 
@@ -105,10 +106,11 @@ class AdaptiveRun(LoggedRun):
             done += n
             if done < len(y):
                 self._enlarge(entries)
+        self._size = self.log.size
         self.ledger.count(self.log, before)
         if self.background.active:
             self.background.submit(self.ledger.enter, self.log.cut(), self.loss_bound)
-        if not self._undoable:
+        if not (self._undoable and self.frame.needs_log):  # a mark keeps a log that is let go
             self.fold_if_due()
 
     def _enlarge(self, entries: int) -> None:
@@ -123,7 +125,7 @@ class AdaptiveRun(LoggedRun):
 
     # --- rows that nobody has looked at -------------------------------------------------------------------------------
 
-    def mark(self, rows: AnyRows, columns: int | None, several: bool) -> Mark | None:
+    def mark(self, rows: AnyRows, columns: int | None, several: bool) -> StoreMark | None:
         """All that the store holds, and the log's end.
 
         For one piece it pays where that is less than the values: a batch of a few rows is looked at instead.
@@ -140,18 +142,65 @@ class AdaptiveRun(LoggedRun):
         self._make_room(width)
         ledger = copy.deepcopy(self.ledger.state()) if several else None
         self._undoable = several
-        return Mark(copy.deepcopy(self._carried()), self._width, self.log.cursor.copy(), ledger)
+        return StoreMark(copy.deepcopy(self._carried()), self._width, self.log, self.log.cursor.copy(), ledger)
 
-    def rewind(self, mark: Mark) -> None:
+    def rewind(self, mark: StoreMark) -> None:
         self._undoable = False
         self._adopt(mark.carried, mark.width)
+        self.log = mark.log
         self.log.cursor[:] = mark.cursor
+        self._size = self.log.size
         if mark.ledger is not None:
             self.ledger.restore(mark.ledger)
+
+    # --- the record ---------------------------------------------------------------------------------------------------
 
     @property
     def _must_fold(self) -> bool:
         return False
+
+    @property
+    def dropped(self) -> bool:
+        return bool(self.store.numbers[DROPPED])
+
+    def total(self, rounds: int) -> Floats:
+        return np.asarray(rounds * self.last() - self.running_sum())
+
+    def _may_fold(self, rows: AnyRows) -> bool:
+        return self.frame.needs_log and super()._may_fold(rows)
+
+    def fold_if_due(self) -> None:
+        """Where the declared conversion does without the log, one that has outgrown its room is let go, not folded."""
+        if self.frame.needs_log:
+            super().fold_if_due()
+            return
+        self._undoable = False
+        if self.dropped or self._size > min(SPARE_LOG, self.frame.memory):
+            self._drop()
+
+    def _drop(self) -> None:
+        self.background.join()
+        self.enter_tally()
+        if self.lent or not self.dropped:  # a trace that somebody keeps may see these arrays
+            self.log, self.lent = self.empty, False
+        self.store.numbers[DROPPED] = 1.0
+        self.log.cursor[:] = self._size = 0
+        self.ledger.entered = 0
+
+    def kept_log(self) -> Log | None:
+        return None if self.dropped else super().kept_log()
+
+    def compacted(self) -> Self:
+        if self.frame.needs_log:
+            return super().compacted()
+        self.enter_tally()
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.ledger = copy.copy(self.ledger)
+        twin.store = self.store._replace(numbers=self.store.numbers.copy())
+        twin.lent = True
+        twin._drop()
+        return twin
 
     # --- state --------------------------------------------------------------------------------------------------------
 
@@ -197,24 +246,27 @@ class AdaptiveRun(LoggedRun):
         return width
 
 
-class Mark(NamedTuple):
+class StoreMark(NamedTuple):
     """Where a run stood before rows that nobody had looked at."""
 
     carried: dict[str, Any]
     width: int
-    cursor: Ints  # the end of the log, which only grows
+    log: Log
+    cursor: Ints  # its end
     ledger: dict[str, Any] | None
 
 
 def _entries(n: int) -> Entries:
-    return Entries(np.zeros(n, dtype=np.int32), *np.zeros((3, n)))
+    columns, picked = np.zeros((2, n), dtype=np.int32)
+    value, z, squares, step, scale, centre = np.zeros((6, n))
+    return Entries(columns, value, z, squares, step, picked, scale, centre)
 
 
 def _empty(outputs: int, bias: float, room: int) -> Store:
     """No row met, and room for so many columns."""
     columns = np.zeros((room, 8))
     b, ub, db = np.zeros((3, outputs))
-    shared = (columns, columns.reshape(-1), b, ub, db, np.zeros(4), np.zeros(0, dtype=np.int32), bias)
+    shared = (columns, columns.reshape(-1), b, ub, db, np.zeros(5), np.zeros(0, dtype=np.int32), bias)
     if outputs == 1:
         return Single(*shared)
     w, u = np.zeros((2, room, outputs))

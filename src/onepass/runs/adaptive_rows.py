@@ -20,12 +20,16 @@ AHEAD = np.uint64(56)  # values ahead whose columns are asked for
 
 
 class Entries(NamedTuple):
-    """Room for the columns that a round with loss is about."""
+    """Room for the columns that a round with loss is about, each with what the arithmetic needs, in lines."""
 
     column: npt.NDArray[np.int32]
-    value: Floats  # x, then z
-    step: Floats  # new scales (below 0: it stays), then steps
-    centre: Floats  # new centres
+    value: Floats  # x
+    z: Floats  # standardised, then divided by the row's length
+    squares: Floats  # A
+    step: Floats
+    picked: npt.NDArray[np.int32]  # columns to be rescaled
+    scale: Floats  # their new scales
+    centre: Floats  # and centres
 
 
 @inlined

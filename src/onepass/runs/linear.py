@@ -98,6 +98,7 @@ class LinearRun(LoggedRun):
         if (updates := log.updates) > before:
             if elapsed:
                 log.round[before:updates] -= elapsed
+            self._size = log.size
             self._keep(rows, before)
             self.ledger.count(log, before)
         if not self._undoable:
@@ -136,6 +137,7 @@ class LinearRun(LoggedRun):
         self.room[known:] = 0.0
         self.weights = self.room[:known]
         self.weights[:], self.step_state[:], self.log.cursor[:] = mark.weights, mark.step, mark.cursor
+        self._size = self.log.size
         if mark.ledger is not None:
             self.ledger.restore(mark.ledger)
 

@@ -23,6 +23,7 @@ class LoggedRun(LearnerRun):
         super().__init__(learner, frame, background, log)
         self.origin = origin
         self._columns: Columns | None = None
+        self._size = 0  # of the log, in bytes
         self._undoable = False  # whether a mark is held: nothing is folded meanwhile
 
     def expect(self, rows: AnyRows) -> None:
@@ -47,7 +48,7 @@ class LoggedRun(LearnerRun):
 
     def _may_fold(self, rows: AnyRows) -> bool:
         """Whether updates may be folded into columns while these rows are learned."""
-        size = self.log.size + count(rows) * PER_UPDATE + values_in(rows) * PER_VALUE
+        size = self._size + count(rows) * PER_UPDATE + values_in(rows) * PER_VALUE
         return self._folds or size > self.frame.memory
 
     def may_refuse(self, rows: AnyRows, width: int, rounds: int) -> bool:
@@ -58,7 +59,7 @@ class LoggedRun(LearnerRun):
 
     def fold_if_due(self) -> None:
         self._undoable = False
-        if self._columns is not None or self.log.size > self.frame.memory or self._must_fold:
+        if self._columns is not None or self._size > self.frame.memory or self._must_fold:
             self.compact()
 
     def compact(self) -> None:
@@ -70,7 +71,7 @@ class LoggedRun(LearnerRun):
         self._columns = columns.add(self.log, frame.bias, self.width)
         if self.lent:  # a trace that somebody keeps sees these arrays
             self.log, self.lent = self.empty, False
-        self.log.cursor[:] = 0
+        self.log.cursor[:] = self._size = 0
         self.ledger.entered = 0
 
     def compacted(self) -> Self:
@@ -89,6 +90,7 @@ class LoggedRun(LearnerRun):
 
     def restore(self, state: dict[str, Any]) -> None:
         self.log, self._columns = state["log"], state["columns"]
+        self._size = self.log.size
         self.ledger.restore(state["ledger"])
 
     def check_record(self, state: dict[str, Any], rounds: int, width: int) -> None:

@@ -34,6 +34,7 @@ class Frame(NamedTuple):
     most: int  # how wide it may become
     memory: int  # bytes that kept rows and columns may take
     elapsed: int  # rounds before the first, which a falling rate has seen
+    needs_log: bool  # whether the declared conversion is made of what the log holds
 
 
 class Ledger:
@@ -165,6 +166,15 @@ class LearnerRun(ABC):
     def leaves(self) -> Floats:
         """What this run adds to where the runs after it start: such arrays add."""
         return self.last()
+
+    def total(self, rounds: int) -> Floats | None:
+        """Σ of the hypothesis in use over all rounds, laid out as the weights; None: it is not kept."""
+        return None
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the log was let go."""
+        return False
 
     @abstractmethod
     def kept_log(self) -> Log | None:

@@ -161,6 +161,8 @@ def _outlived(trace: Trace, k: int, chunk: Chunk) -> Floats:
         raise LimitError(
             f"{chunk}: its columns were coarsened to stay within max_trace_memory and have no cutoff {k}; raise it"
         )
+    if k == 0 and trace.hypotheses.total is not None:
+        return trace.hypotheses.total
     q: Ints = np.maximum(trace.survival - k, 0)
     return trace.hypotheses.weigh(q)
 

@@ -87,6 +87,7 @@ class Evidence:
     assumed: tuple[str, ...] = ()  # what certificates must say beyond their own assumptions
     merged: bool = False  # whether several runs left this
     fineness: int = 3  # significant bits of the cutoffs that may be chosen
+    dropped: bool = False  # whether the log was let go, since the declared conversion does not need it
     settled: SettledCutoff | None = None  # the rounds that a cutoff counts, where it was chosen wave by wave
     transitions: LabelTransitions | None = None  # of the labels in the order fed, where the order alarm was on
     streams: tuple[int, ...] = ()  # a hash of the rows fed, for each part merged, where the repeat alarm was on
@@ -134,6 +135,12 @@ class Evidence:
             raise ConversionError(
                 f"{what} needs update rows, and the hypotheses of {type(learner).__name__} are no sums of "
                 "rows (x − T changes with every row). Choose last, average, cutoff, or declare penalised."
+            )
+        if self.dropped:
+            raise ConversionError(
+                f"{what} needs the change of every update, and these were let go: they outgrew their room, and the "
+                "declared conversion does without them. Declare cutoff, longest or suffix before the first row, or "
+                "choose last or average."
             )
         if self.ended is None:
             grew = " (or when normalising had raised the scale so far that sums of rows would have cancelled)"

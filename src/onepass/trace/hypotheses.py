@@ -38,6 +38,7 @@ class Hypotheses:
     bias: float
     log: Log | None
     columns: Columns | None
+    total: Floats | None = None  # Σ of the hypothesis in use over all rounds, where the learner keeps it; as `last`
     origin: Floats | None = None  # w_0, where the pass did not start at 0; as `last`, perhaps with fewer features
     frozen: dict[str, dict[int, Floats]] = field(default_factory=dict)  # by conversion and number of the candidate
 

@@ -26,6 +26,8 @@ class Trace(Evidence):
     @property
     def survival(self) -> Ints:
         """Rounds that each member was in use."""
+        if self.dropped:
+            self.need_updates("the survival of every hypothesis")
         return self.hypotheses.survival
 
     @property
@@ -41,11 +43,14 @@ class Trace(Evidence):
     def evidence(self) -> Evidence:
         """The evidence alone, without what later rows would overwrite: each hypothesis by itself."""
         parts = {part.name: getattr(self, part.name) for part in fields(Evidence)}
-        return Evidence(**{**parts, "ended": None, "pocket": self.longest if self.pocket is None else self.pocket})
+        pocket = self.pocket if self.pocket is not None or self.dropped else self.longest
+        return Evidence(**{**parts, "ended": None, "pocket": pocket})
 
     def compact(self) -> Trace:
         """The same trace with its log folded into columns."""
         log = self.log
+        if self.dropped:
+            self.need_updates("this")
         if log is None:
             return self
         width = len(self.last) - 1
