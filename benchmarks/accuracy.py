@@ -184,14 +184,17 @@ def draw(name: str, variant: str, seed: int, folder: Path) -> Problem:
 # --- learners: predicted classes by column ----------------------------------------------------------------------------
 
 
+def begin(problem: Problem, learner: str) -> Pass:
+    return Pass(learner, classes=list(range(problem.classes)), n_features=problem.X.shape[1])
+
+
 def adaptive(problem: Problem) -> dict[str, Any]:
-    run = Pass("adaptive", classes=list(range(problem.classes)))
+    run = begin(problem, "adaptive")
     middle = len(problem.y) // 2
     run.feed(problem.X[:middle], problem.y[:middle])
     first = hypotheses_sum(run)
     run.feed(problem.X[middle:], problem.y[middle:])
-    half = hypotheses_sum(run)
-    half[: len(first)] -= first
+    half = hypotheses_sum(run) - first
     conversions = ("average", "cutoff", "last")
     found = {f"Adaptive {how}": run.model(how).predict(problem.X_test) for how in conversions}
     return {**found, HALF: predicted(half, problem.X_test)}
@@ -204,12 +207,12 @@ def hypotheses_sum(run: Pass):
 
 def predicted(weights, X):
     """Classes by weights whose first row is the intercept."""
-    scores = X[:, : len(weights) - 1] @ weights[1:] + weights[0]
+    scores = X @ weights[1:] + weights[0]
     return scores.argmax(axis=1) if scores.shape[1] > 1 else scores[:, 0] > 0
 
 
 def averaged(problem: Problem, learner: str, column: str) -> dict[str, Any]:
-    run = Pass(learner, classes=list(range(problem.classes)))
+    run = begin(problem, learner)
     run.feed(problem.X, problem.y)
     return {column: run.model("average").predict(problem.X_test)}
 
