@@ -43,7 +43,7 @@ def main() -> None:
     (bits,) = args.bits
     rng = np.random.default_rng(0)
     teacher = rng.normal(size=1 << bits)
-    run = Pass(classes=[-1, 1])
+    run = Pass("perceptron", conversion="cutoff", classes=[-1, 1])
     print(f"2^{bits} features, max_trace_memory {run.max_trace_memory >> 20} MB", flush=True)
     done = 0
     for mark in [args.rows // 10, args.rows // 3, args.rows]:

@@ -1,6 +1,7 @@
-"""One pass over 300,000 sparse rows, its cutoff average and certificate, against scikit-learn's averaged Perceptron.
+"""One pass over 300,000 sparse rows, its model and certificate, against scikit-learn's averaged SGD.
 
     python benchmarks/one_pass.py [--rows 300000] [--noise 0.02]
+    python benchmarks/one_pass.py --learner adaptive --conversion average [--dense]
 
 Same arrays for all, every figure the best of several repetitions in one run. "Bare read" is NumPy summing the two
 arrays that hold the rows: no pass can be faster than that by much.
@@ -36,6 +37,13 @@ def rows(n: int, features: int, draws: int, noise: float, seed: int = 0):
     return X, np.where(rng.random(n) < noise, rng.choice([-1, 1], size=n), y)
 
 
+def dense_rows(n: int, features: int, seed: int = 0):
+    """Normal rows, labelled by a noisy random teacher."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, features))
+    return X, np.where(X @ rng.normal(size=features) + rng.normal(size=n) > 0, 1, -1)
+
+
 def best(call, times: int = 7) -> float:
     spent = []
     for _ in range(times):
@@ -45,7 +53,7 @@ def best(call, times: int = 7) -> float:
     return min(spent)
 
 
-def first_call(cache: str) -> float:
+def first_call(cache: str, made: str) -> float:
     """Seconds of a first pass in a fresh process, imports not counted."""
     code = (
         "import time, numpy as np, scipy.sparse\n"
@@ -53,7 +61,7 @@ def first_call(cache: str) -> float:
         "Pass\n"
         "X = scipy.sparse.random_array((1000, 50), density=0.2, format='csr', rng=np.random.default_rng(0))\n"
         "start = time.perf_counter()\n"
-        "run = Pass(); run.feed(X, np.arange(1000) % 3 == 0); run.certificate(); run.model()\n"
+        f"run = {made}; run.feed(X, np.arange(1000) % 3 == 0); run.certificate(); run.model()\n"
         "print(time.perf_counter() - start)"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
@@ -66,14 +74,24 @@ def main() -> None:
     options.add_argument("--features", type=int, default=200_000)
     options.add_argument("--draws", type=int, default=145, help="words drawn per row; about 106 of them differ")
     options.add_argument("--noise", type=float, default=0.02)
+    options.add_argument("--learner", default="perceptron")
+    options.add_argument("--conversion", default="cutoff")
+    options.add_argument("--dense", action="store_true", help="500,000 rows of 40 numbers instead")
     args = options.parse_args()
-    X, y = rows(args.rows, args.features, args.draws, args.noise)
-    print(f"{args.rows:,} rows × {args.features:,} features, {X.nnz / args.rows:.0f} non-zeros a row, float64")
+    made = f"Pass({args.learner!r}, conversion={args.conversion!r})"
+    if args.dense:
+        X, y = dense_rows(500_000, 40)
+        read = best(X.sum)
+    else:
+        X, y = rows(args.rows, args.features, args.draws, args.noise)
+        read = best(lambda: (X.indices.sum(), X.data.sum()))
+    filled = X.size / len(y)
+    print(f"{len(y):,} rows × {X.shape[1]:,} features, {filled:.0f} non-zeros a row, float64; {made}")
 
     def whole() -> tuple[float, float]:
         """Seconds of a pass, and of its certificate and model."""
         start = time.perf_counter()
-        run = Pass()
+        run = Pass(args.learner, conversion=args.conversion)
         run.feed(X, y)
         middle = time.perf_counter()
         run.certificate()
@@ -81,23 +99,23 @@ def main() -> None:
         return middle - start, time.perf_counter() - middle
 
     whole()
-    read = best(lambda: (X.indices.sum(), X.data.sum()))
     one, conversion = min((whole() for _ in range(7)), key=sum)
-    sgd = SGDClassifier(loss="perceptron", average=True, max_iter=1, tol=None, shuffle=False)
+    loss = "perceptron" if args.learner == "perceptron" else "hinge"
+    sgd = SGDClassifier(loss=loss, average=True, max_iter=1, tol=None, shuffle=False)
     peer = best(lambda: sgd.fit(X, y))
-    run = Pass()
+    run = Pass(args.learner, conversion=args.conversion)
     run.feed(X, y)
     updates = run.trace().updates
-    print(f"updates                           {updates / args.rows:8.1%} of the rows")
+    print(f"updates                           {updates / len(y):8.1%} of the rows")
     print(f"bare read of the arrays           {read:8.3f} s")
     print(f"pass (checks included)            {one:8.3f} s   {one / read:5.2f} × the bare read")
-    print(f"cutoff average and certificate    {conversion:8.3f} s   {conversion / one:5.1%} of the pass")
+    print(f"model and certificate             {conversion:8.3f} s   {conversion / one:5.1%} of the pass")
     print(
-        f"scikit-learn, averaged Perceptron {peer:8.3f} s   {peer / (one + conversion):5.2f} × as long as all of that"
+        f"scikit-learn, averaged SGD        {peer:8.3f} s   {peer / (one + conversion):5.2f} × as long as all of that"
     )
     with tempfile.TemporaryDirectory() as cache:
-        print(f"first call, nothing compiled      {first_call(cache):8.3f} s")
-        print(f"first call, kernels from cache    {first_call(cache):8.3f} s")
+        print(f"first call, nothing compiled      {first_call(cache, made):8.3f} s")
+        print(f"first call, kernels from cache    {first_call(cache, made):8.3f} s")
 
 
 if __name__ == "__main__":

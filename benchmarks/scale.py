@@ -14,6 +14,7 @@ import argparse
 import pickle
 import tempfile
 import time
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from onepass.io import dump_svmlight, open_stream
 from onepass.scale import cut, learn, local_workers
 
 WAVES = (1, 2, 4, 8, 16)
+PERCEPTRON = {"learner": "perceptron", "conversion": "cutoff", "waves": 1}  # what the figures of docs/scale.md speak of
 
 
 def seconds(function, *arguments, **named):
@@ -44,7 +46,7 @@ def write_files(folder: Path, documents: int) -> list[Path]:
 
 
 def plain(files: list[Path], threads: int | None) -> None:
-    run = Pass()
+    run = Pass("perceptron", conversion="cutoff")
     with open_stream(files, threads=threads) as stream:
         for rows, labels, _ in stream:
             run.feed(rows, labels)
@@ -57,11 +59,11 @@ def speed(files: list[Path], chunk_bytes: int, turns: int) -> None:
     times: dict[str, list[float]] = {name: [] for name in ("one worker", "two workers", "one thread", "all cores")}
     with local_workers(1) as one, local_workers(2) as two:
         for client in (one, two):
-            learn(inputs, client)  # imports, compiled kernels and files in memory: alike for all
-            learn(inputs, client)
+            learn(inputs, client, **PERCEPTRON)  # imports, compiled kernels and files in memory: alike for all
+            learn(inputs, client, **PERCEPTRON)
         for _ in range(turns):
-            times["one worker"].append(seconds(learn, inputs, one))
-            times["two workers"].append(seconds(learn, inputs, two))
+            times["one worker"].append(seconds(partial(learn, **PERCEPTRON), inputs, one))
+            times["two workers"].append(seconds(partial(learn, **PERCEPTRON), inputs, two))
             times["one thread"].append(seconds(plain, files, 0))
             times["all cores"].append(seconds(plain, files, None))
     size = inputs.bytes / 1e6
@@ -99,17 +101,17 @@ def by_chunks(files: list[Path], counts: list[int]) -> None:
     """
     size = sum(file.stat().st_size for file in files)
     cut_up = {count: cut(files, chunk_bytes=size // count + 1) for count in counts}
-    learn(cut_up[counts[0]])
+    learn(cut_up[counts[0]], **PERCEPTRON)
     print("chunks  two workers, seconds  here, processor seconds  scheduler and client, processor seconds")
     lines = []
     with local_workers(2) as client:
-        learn(cut_up[counts[0]], client)
+        learn(cut_up[counts[0]], client, **PERCEPTRON)
         for inputs in cut_up.values():
             begin = time.process_time()
-            learn(inputs)
+            learn(inputs, **PERCEPTRON)
             alone = time.process_time() - begin
             begin = time.process_time()
-            wall = min(seconds(learn, inputs, client) for _ in range(2))
+            wall = min(seconds(partial(learn, **PERCEPTRON), inputs, client) for _ in range(2))
             office = (time.process_time() - begin) / 2
             lines.append((len(inputs.chunks), alone, office))
             print(f"{len(inputs.chunks):6}  {wall:20.2f}  {alone:23.2f}  {office:39.2f}")
@@ -134,10 +136,12 @@ def rcv1(folder: Path, splits: int) -> None:
 
     X, y = read(folder)
     X = X[:, :47236].tocsr()
+    cutoff = {"conversion": "cutoff"}
     cases = {
-        "margin, hinge loss": ({"learner": "margin", "radius": 10.0, "fit_intercept": False}, 10.0),
-        "perceptron, 0-1": ({}, 1.0),
-        "pa, 0-1": ({"learner": "pa"}, 1.0),
+        "margin, hinge loss": ({"learner": "margin", **cutoff, "radius": 10.0, "fit_intercept": False}, 10.0),
+        "perceptron, 0-1": ({"learner": "perceptron", **cutoff}, 1.0),
+        "pa, 0-1": ({"learner": "pa", **cutoff}, 1.0),
+        "adaptive, 0-1": ({"learner": "adaptive", "conversion": "average"}, 1.0),
     }
     print(f"RCV1 sample, {X.shape[0]} rows, {splits} random splits: loss on held-out rows, and the certificate")
     for name, (options, scaled) in cases.items():

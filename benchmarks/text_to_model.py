@@ -1,6 +1,6 @@
 """From a text file to a saved model: the whole command, start-up included, against Vowpal Wabbit and scikit-learn.
 
-    python benchmarks/text_to_model.py [--sizes 0.5 2] [--runs 5] [--folder DIR]
+    python benchmarks/text_to_model.py [--sizes 0.5 2] [--runs 5] [--folder DIR] [--learner perceptron]
 
 Writes svmlight and Vowpal Wabbit files of newswire documents (the Perceptron errs on 1 % to 6 % of them), then runs the
 programs in turn and prints medians, ratios and peak memory. All find the same machine: just before each run its file
@@ -26,6 +26,7 @@ from pathlib import Path
 PAIR = ("CCAT", "GCAT")
 # All of them as installed: with their modules compiled.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+OPTIONS: list[str] = []  # of `onepass train`, beside its defaults
 ONEPASS = [sys.executable, "-m", "onepass.cli"]
 WABBIT = "import sys, vowpalwabbit; vowpalwabbit.Workspace(sys.argv[1]).finish()"
 PREPARE = """
@@ -104,7 +105,7 @@ def run_ready(program: list[str], file: Path) -> tuple[float, float]:
 
 
 def onepass(file: Path, out: Path) -> list[str]:
-    return [*ONEPASS, "train", str(file), "-o", str(out), "--force", "-q"]
+    return [*ONEPASS, "train", str(file), "-o", str(out), "--force", "-q", *OPTIONS]
 
 
 def wabbit(file: Path, out: Path) -> list[str]:
@@ -130,8 +131,10 @@ def main() -> None:
     options.add_argument("--sizes", type=float, nargs="*", default=[0.5, 2.0])
     options.add_argument("--runs", type=int, default=5)
     options.add_argument("--folder", type=Path)
+    options.add_argument("--learner", help="another learner than the default")
     options.add_argument("--sklearn-runs", type=int, default=1)
     args = options.parse_args()
+    OPTIONS.extend(["--learner", args.learner] if args.learner else [])
     folder = args.folder or Path(tempfile.mkdtemp())
     small = folder / "ten.svm"
     small.write_text("".join(f"{1 if i % 2 else -1} {i + 1}:1\n" for i in range(10)))

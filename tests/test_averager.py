@@ -43,7 +43,7 @@ def test_it_is_the_cutoff_average(shape, seed):
     losses = oracles.margins(X, y, W) <= 0
     B = oracles.counted(losses, certificate.choice.value)
     np.testing.assert_allclose(SHAPES[shape][1](model), np.array(W[:-1])[B].mean(axis=0), atol=1e-12)
-    run = Pass(classes=[-1, 1], fit_intercept=False)
+    run = Pass("perceptron", conversion="cutoff", classes=[-1, 1], fit_intercept=False)
     run.feed(X, y)
     expected = run.certificate()
     assert (certificate.choice.value, certificate.counted) == (expected.choice.value, expected.counted)

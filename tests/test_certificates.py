@@ -187,7 +187,7 @@ def test_round_up_never_shows_less():
 def test_frozen_candidates_are_charged_with_later_rows_only():
     X, y = dyadic(2, 300, 5, noise=0.1)
     for what in ("average", "hypothesis"):
-        run = Pass(classes=[-1, 1], penalised=what, order_alarm=False)
+        run = Pass("perceptron", conversion="cutoff", classes=[-1, 1], penalised=what, order_alarm=False)
         run.feed(X, y)
         trace = run.trace()
         tally = trace.candidates["penalised"].tally
@@ -261,6 +261,10 @@ def test_no_rounds_no_certificate():
 
 
 def test_a_withheld_certificate_equals_itself():  # its risk is NaN; dataclasses differ between Pythons
-    one, other = (Pass().certificate() for _ in range(2))
+    one, other = (Pass("perceptron", conversion="cutoff").certificate() for _ in range(2))
     assert math.isnan(one.risk)
-    assert (one == other, hash(one) == hash(other), one == certify(Pass().trace(), "average")) == (True, True, False)
+    assert (
+        one == other,
+        hash(one) == hash(other),
+        one == certify(Pass("perceptron", conversion="cutoff").trace(), "average"),
+    ) == (True, True, False)

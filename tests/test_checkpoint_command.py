@@ -151,7 +151,7 @@ def test_a_finished_run_says_so_and_gives_its_result_again(folder):
     assert again == first
     assert json.loads(onepass(*TRAIN, "--resume", "--json")[0])["rows"] == 3000
     onepass(*TRAIN, "--resume", "--require-risk", "0.0001", code=5)
-    assert "learner: 'Perceptron()' then" in onepass(*TRAIN, "--resume", "--learner", "pa", code=2)[1]
+    assert "learner: 'Adaptive()' then" in onepass(*TRAIN, "--resume", "--learner", "pa", code=2)[1]
     assert "--output model" in onepass(*TRAIN[:2], *TRAIN[4:], "--resume", code=2)[1]
     assert "there already; --resume goes on" in onepass(*TRAIN, code=2)[1]
     (folder / "model").unlink()
@@ -225,10 +225,10 @@ def test_other_options_other_files_another_version_are_refused_by_name(folder, a
     at(3, signalled(signal.SIGINT))
     onepass(*TRAIN, code=130)
     for option, words in {
-        ("--learner", "pa"): "learner: 'Perceptron()' then, 'PassiveAggressive",
+        ("--learner", "pa"): "learner: 'Adaptive()' then, 'PassiveAggressive",
         ("--delta", "0.1"): "delta: 0.05 then, 0.1 now",
         ("--no-intercept",): "fit_intercept: True then, False now",
-        ("--conversion", "average"): "conversion: 'cutoff' then, 'average' now",
+        ("--conversion", "cutoff"): "conversion: 'average' then, 'cutoff' now",
         ("--stop-at", "0.2"): "stop_at: None then, 0.2 now",
         ("--zero-based",): "zero_based: False then, True now",
         ("--duplicates", "sum"): "duplicates: None then, 'sum' now",

@@ -362,7 +362,7 @@ def test_what_is_packed_comes_back(value):
 
 
 def test_other_options_are_refused_by_name(kept):
-    for name, value in {"radius": 3.0, "delta": 0.1, "conversion": "average", "seed": 1, "stop_at": 0.1}.items():
+    for name, value in {"radius": 3.0, "delta": 0.1, "conversion": "cutoff", "seed": 1, "stop_at": 0.1}.items():
         run = Pass("margin", **({"radius": 2.0, "penalised": "average"} | {name: value}))
         with pytest.raises(ResumeError, match=f"^{name}: .* then, {value!r} now$"):
             checkpoint.resume(kept, run)
@@ -373,7 +373,7 @@ def test_other_options_are_refused_by_name(kept):
 
 def test_a_pass_with_an_origin_goes_on_from_its_own_only(tmp_path):
     def begun(value):
-        return Pass(n_features=5, origin=np.full((6, 1), value), elapsed=100)
+        return Pass("perceptron", conversion="cutoff", n_features=5, origin=np.full((6, 1), value), elapsed=100)
 
     whole, run, other = begun(0.5), begun(0.5), begun(0.5)
     whole.feed(X, Y)

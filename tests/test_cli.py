@@ -192,7 +192,7 @@ def test_inspect_tells_all_and_imports_nothing_heavy(folder, model):
     assert facts["classes"] == ["no", "yes"]
     assert facts["about"]["rounds"] == 600
     text = onepass(folder, "inspect", model).stdout
-    assert "Perceptron()" in text
+    assert "Adaptive()" in text
     code = (
         "import sys\nfrom onepass.cli.group import program\n"
         f"program(['inspect', {model!r}], standalone_mode=False)\nprint(*sys.modules)"

@@ -42,7 +42,7 @@ def test_pairs_are_as_hard_as_rcv1s(seed):
     for pair in combinations(CATEGORIES, 2):
         X, y = wire.documents(0, 12_000, pair)
         fresh, truth = wire.documents(12_000, 17_000, pair)
-        run = Pass(classes=pair)
+        run = Pass("perceptron", conversion="cutoff", classes=pair)
         run.feed(X, y)
         assert 0.01 <= (run.model("average").predict(fresh) != truth).mean() <= 0.06, pair
 

@@ -178,7 +178,9 @@ def test_one_row_takes_labels_as_many_rows_do():
 
 def test_one_row_that_is_too_much_changes_nothing():
     X, y = dyadic(3, 60, 50, noise=0.5)
-    clf = OnePassClassifier(max_trace_memory=1000, shuffle=False).partial_fit(X[:1], y[:1], classes=[-1, 1])
+    clf = OnePassClassifier(
+        learner="perceptron", conversion="cutoff", max_trace_memory=1000, shuffle=False
+    ).partial_fit(X[:1], y[:1], classes=[-1, 1])
     for i in range(1, 60):
         before = clf._pass.rounds, clf._pass.mistakes
         try:
@@ -200,7 +202,7 @@ def test_a_first_call_that_is_refused_fixes_no_classes():
 
 def test_the_certificate_is_of_the_model_that_predicts_whatever_set_params_says():
     X, y = dyadic(3, 300, 6, noise=0.1)
-    clf = OnePassClassifier().fit(X, y)
+    clf = OnePassClassifier(learner="perceptron", conversion="cutoff").fit(X, y)
     weights = clf.coef_
     clf.set_params(conversion="last")
     np.testing.assert_array_equal(clf.coef_, weights)

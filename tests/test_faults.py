@@ -419,7 +419,7 @@ def test_counts_beyond_32_bits_are_exact(rounds):  # 46
 
 
 def test_mistakes_without_end_overflow_nothing():  # 48
-    run = Pass(order_alarm=False, repeat_alarm=False, max_trace_memory=1 << 16)
+    run = Pass("perceptron", conversion="cutoff", order_alarm=False, repeat_alarm=False, max_trace_memory=1 << 16)
     rows, contrary = np.ones((500_000, 1)), np.tile([1, 0], 250_000)  # each label the other than what was learned
     for _ in range(20):
         run.feed(rows, contrary)

@@ -112,7 +112,7 @@ def test_survival_is_the_histogram_of_the_hypotheses(memory):
 
 @pytest.mark.parametrize(("bound", "loss"), [("betting", None), ("dekel2008", None), ("betting", "zero_one")])
 def test_the_least_of_the_curve_over_k_is_the_certificate(bound, loss):
-    run = Pass("margin", radius=2.0, bound=bound, loss=loss, delta=0.1)
+    run = Pass("margin", conversion="cutoff", radius=2.0, bound=bound, loss=loss, delta=0.1)
     run.feed(X, Y)
     curve, own = details.cutoffs(run.trace(), 0.1, loss), run.certificate()
     at = min(range(len(curve["k"])), key=lambda i: (curve[bound][i], curve["k"][i]))

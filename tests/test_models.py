@@ -178,7 +178,7 @@ def test_a_wrong_field_is_named_although_the_hash_is_right(tmp_path, what):
 def voted(classes=2):
     """A voted model, on all its rows."""
     X, y = dyadic(3, 150, 5, classes)
-    run = Pass(classes=range(classes) if classes > 2 else [-1, 1], radius=2.0)
+    run = Pass("perceptron", conversion="cutoff", classes=range(classes) if classes > 2 else [-1, 1], radius=2.0)
     run.feed(csr(X), y)
     return run.model("average", how="vote"), X, y
 

@@ -323,7 +323,7 @@ def read_only(A):
 
 def test_memory_limit_is_refused_before_anything_is_learned():
     wide = scipy.sparse.csr_array((np.ones(200), (np.arange(200), np.arange(200) * 1000)), shape=(200, 200_000))
-    run = Pass(max_trace_memory=10_000)
+    run = Pass("perceptron", conversion="cutoff", max_trace_memory=10_000)
     before = run.state()
     with pytest.raises(LimitError, match="Raise max_trace_memory to"):
         run.feed(wide, np.arange(200) % 2)
@@ -398,7 +398,7 @@ def test_state_can_be_taken_and_restored():
 
 def test_traces_do_not_change_when_the_pass_goes_on():
     for options in ({}, {"max_trace_memory": 1_500}):
-        run = Pass(penalised="average", **options)
+        run = Pass("perceptron", conversion="cutoff", penalised="average", **options)
         run.feed(X[:60], Y[:60])
         trace = run.trace()
         weights, risk = trace.last.copy(), run.certificate().risk
@@ -411,7 +411,7 @@ def test_traces_do_not_change_when_the_pass_goes_on():
 
 def test_a_trace_with_its_rows_outlives_their_folding():
     average = CONVERSIONS["average"].weights
-    run = Pass(max_trace_memory=2_000)
+    run = Pass("perceptron", conversion="cutoff", max_trace_memory=2_000)
     run.feed(X[:30], Y[:30])
     trace = run.trace()
     before = average(trace, None)
@@ -428,7 +428,7 @@ def test_votes_equal_the_majority_of_all_hypotheses():
 
     for classes in (2, 3):
         A, labels = dyadic(5, 150, 4, classes)
-        run = Pass(classes=range(classes) if classes > 2 else [-1, 1])
+        run = Pass("perceptron", conversion="cutoff", classes=range(classes) if classes > 2 else [-1, 1])
         run.feed(A, labels)
         trace = run.trace()
         q = trace.survival
@@ -440,7 +440,7 @@ def test_votes_equal_the_majority_of_all_hypotheses():
             shares = run.model("average", how="vote").decision(csr(A))
             assert (shares.sum(axis=1) <= 1).all()
             assert (run.model("average", how="vote").predict(A) == labels).mean() > 0.6
-    frozen = Pass(penalised="average")
+    frozen = Pass("perceptron", conversion="cutoff", penalised="average")
     frozen.feed(X, Y)
     with pytest.raises(ConversionError, match="vote"):
         frozen.model("penalised", how="vote")
@@ -500,7 +500,10 @@ def test_options_may_be_scalars_of_numpy_and_come_out_plain():
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda run: pickle.loads(pickle.dumps(run))])
-@pytest.mark.parametrize("options", [{}, {"learner": "pa"}, {"learner": "margin"}, {"max_trace_memory": 2_000}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"learner": "pa"}, {"learner": "margin"}, {"learner": "perceptron", "max_trace_memory": 2_000}],
+)
 def test_a_copy_goes_on_by_itself(copied, options):
     """Wider rows follow, so that the copy must make room for weights of its own."""
     wide = np.hstack([X, X[:, ::-1]])
@@ -561,11 +564,14 @@ def test_a_certificate_is_deployed_as_it_was_given_or_refused():
 
 
 def test_a_pass_tells_where_it_started():
-    begun = Pass(origin=[[1.0], [2.0]], elapsed=np.int64(500))
+    begun = Pass("perceptron", conversion="cutoff", origin=[[1.0], [2.0]], elapsed=np.int64(500))
     assert (begun.elapsed, type(begun.elapsed), begun.origin.tolist()) == (500, int, [[1.0], [2.0]])
     begun.origin[:] = 7.0  # a copy: the pass has its own
     begun.feed([[1.0], [-1.0]], [1, 0])
     assert begun.origin.tolist() == [[1.0], [2.0]]
-    assert (Pass().elapsed, Pass().origin) == (0, None)
+    assert (Pass("perceptron", conversion="cutoff").elapsed, Pass("perceptron", conversion="cutoff").origin) == (
+        0,
+        None,
+    )
     with pytest.raises(ValueError, match="elapsed: "):
-        Pass(elapsed=-1)
+        Pass("perceptron", conversion="cutoff", elapsed=-1)

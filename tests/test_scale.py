@@ -32,8 +32,8 @@ def test_a_pass_from_an_origin_is_the_run_from_there(memory):
     """Dyadic rows and origin: every combination of hypotheses, with rows kept and compacted, bit for bit."""
     X, y = dyadic(3, 300, 5)
     w0 = np.random.default_rng(0).integers(-32, 33, size=6) / 8.0
-    kept = Pass(classes=[-1, 1], origin=w0[:, None])
-    run = Pass(classes=[-1, 1], origin=w0[:, None], max_trace_memory=memory)
+    kept = Pass("perceptron", conversion="cutoff", classes=[-1, 1], origin=w0[:, None])
+    run = Pass("perceptron", conversion="cutoff", classes=[-1, 1], origin=w0[:, None], max_trace_memory=memory)
     kept.feed(csr(X), y)
     for first in range(0, 300, 37):
         run.feed(csr(X[first : first + 37]), y[first : first + 37])
@@ -266,7 +266,7 @@ def test_waves_are_the_runs_by_the_definition(learner, waves):
     X = X / 4.0
     borders = np.linspace(0, 1200, 4 * waves + 1).astype(int)
     pairs = [(X[a:b], y[a:b]) for a, b in pairwise(borders)]
-    options = {"learner": learner, "fit_intercept": False, "classes": [-1, 1]}
+    options = {"learner": learner, "conversion": "cutoff", "fit_intercept": False, "classes": [-1, 1]}
     options |= {"radius": 2.0} if learner == "margin" else {}
     merged = learn(cut(pairs), waves=waves, **options)
     rule = oracles_scale.perceptron if learner == "perceptron" else oracles_scale.margin_perceptron(2.0)
@@ -296,7 +296,7 @@ def test_waves_are_the_runs_by_the_definition(learner, waves):
 def test_longest_is_the_longest_of_all_chunks():
     X, y = dyadic(7, 900, 5, noise=0.1)
     pairs = [(X[at : at + 150], y[at : at + 150]) for at in range(0, 900, 150)]
-    merged = learn(cut(pairs), conversion="longest", classes=[-1, 1])
+    merged = learn(cut(pairs), conversion="longest", classes=[-1, 1], waves=1)
     best = None
     for number, (rows, labels) in enumerate(pairs):
         run = Pass(classes=[-1, 1])
@@ -372,7 +372,8 @@ def test_options_that_do_not_go_together_say_why(options, why):
 
 def test_a_fitted_classifier_is_a_normal_one(tmp_path):
     X, y = svm(tmp_path / "a.svm", 2_000)
-    clf = scale.fit(OnePassClassifier(learner="margin", radius=2.0), tmp_path / "a.svm", chunk_bytes=20_000, waves=2)
+    clf = OnePassClassifier(learner="margin", conversion="cutoff", radius=2.0)
+    scale.fit(clf, tmp_path / "a.svm", chunk_bytes=20_000, waves=2)
     assert clf.certificate_.covers == "model"
     assert clf.n_features_in_ == 40
     assert (clf.predict(csr(X)) == y).mean() > 0.7
@@ -404,7 +405,11 @@ def test_whatever_is_asked_of_a_merged_run_speaks_of_its_one_model():
     X, y = dyadic(4, 800, 4, noise=0.2)
     for waves in (1, 2):
         run = learn(
-            cut([(X[at : at + 200], y[at : at + 200]) for at in range(0, 800, 200)]), waves=waves, classes=[-1, 1]
+            cut([(X[at : at + 200], y[at : at + 200]) for at in range(0, 800, 200)]),
+            learner="perceptron",
+            conversion="cutoff",
+            waves=waves,
+            classes=[-1, 1],
         )
         own = run.certificate()
         for asked in ({"delta": 1e-12}, {"delta": 0.9}, {"bound": "dekel2008"}):
@@ -415,4 +420,8 @@ def test_whatever_is_asked_of_a_merged_run_speaks_of_its_one_model():
         with pytest.raises(ConversionError, match="the workers sent the vectors of cutoff"):
             run.certificate("average")
         with pytest.raises(ConversionError, match="given after 200 rounds, and the pass has learned 800"):
-            run.model(learn(cut([(X[:200], y[:200])]), classes=[-1, 1]).certificate())
+            run.model(
+                learn(
+                    cut([(X[:200], y[:200])]), learner="perceptron", conversion="cutoff", classes=[-1, 1]
+                ).certificate()
+            )

@@ -28,11 +28,15 @@ def test_the_certificate_is_false_in_at_most_delta_of_sharded_runs(waves):
     """Hinge: of the merged model itself. 0-1: of the members, found by the definition."""
     failed = {"hinge": 0, "members": 0}
     for seed in range(RUNS):
-        world, _, merged = sharded(seed, waves, "as drawn", {"learner": "margin", "radius": 1.0})
+        world, _, merged = sharded(
+            seed, waves, "as drawn", {"learner": "margin", "conversion": "cutoff", "radius": 1.0}
+        )
         certificate = merged.certificate()
         assert certificate.covers == "model"
         failed["hinge"] += certificate.informative and world.risk(merged.model().weights, "hinge")[0] > certificate.risk
-        world, pairs, merged = sharded(seed, waves, "as drawn", {"fit_intercept": False})
+        world, pairs, merged = sharded(
+            seed, waves, "as drawn", {"learner": "perceptron", "conversion": "cutoff", "fit_intercept": False}
+        )
         certificate, outcome = merged.certificate(), merged.outcome
         parts = oracles_scale.waves(pairs, [6 // waves] * waves, outcome.cutoffs, oracles_scale.perceptron, True)
         W, B = (np.concatenate([part[i] for part in parts[outcome.begin - 1 :]]) for i in (0, 2))
@@ -45,7 +49,9 @@ def test_the_certificate_is_false_when_rows_are_sorted_by_label():
     """What it assumes is what it needs."""
     failed = 0
     for seed in range(60):
-        world, pairs, merged = sharded(seed, 1, "sorted", {"fit_intercept": False})
+        world, pairs, merged = sharded(
+            seed, 1, "sorted", {"learner": "perceptron", "conversion": "cutoff", "fit_intercept": False}
+        )
         parts = oracles_scale.waves(pairs, [6], merged.outcome.cutoffs, oracles_scale.perceptron, True)
         W, _, B = parts[0]
         risk = world.risk(np.vstack([np.zeros(B.sum()), W[B].T]), "zero_one").mean()

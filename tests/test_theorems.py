@@ -45,11 +45,15 @@ class World:
 
 
 def every_hypothesis(trace):
-    """(1 + features, hypotheses), rebuilt from the log by the definition w = scale·v, v ← v + a·label·x."""
+    """(1 + features, hypotheses), from the log by the definition: w = scale·v, v ← v + a·label·x, or w ← w + d."""
     log = trace.log
     v, W = np.zeros(len(trace.last)), [np.zeros(len(trace.last))]
     for i in range(trace.updates):
         part = slice(log.indptr[i], log.indptr[i + 1])
+        if trace.terms.learner.deltas:
+            np.add.at(v, log.indices[part], log.values[part])
+            W.append(v.copy())
+            continue
         v[0] += log.a[i] * log.label[i] * trace.terms.bias
         v[1 + log.indices[part]] += log.a[i] * log.label[i] * log.values[part]
         W.append(log.scale[i] * v)
@@ -102,6 +106,7 @@ DEKEL = tuple(name for name, known in CONVERSIONS.items() if not known.betting_o
 @pytest.mark.parametrize(
     ("learner", "options", "bound"),
     [
+        ("adaptive", {}, "betting"),
         ("perceptron", {}, "betting"),
         ("margin", {"radius": 1.0}, "betting"),
         ("perceptron", {"horizon": 250}, "dekel2008"),

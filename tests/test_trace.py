@@ -51,7 +51,9 @@ def test_a_survival_time_is_shared_exactly_between_its_neighbours(s, i):
 def test_combine_equals_the_sum_over_all_hypotheses(monkeypatch, classes, intercept, many):
     monkeypatch.setattr(onepass.trace.hypotheses, "MANY", many)  # 0: two threads add up
     X, y = dyadic(1, 200, 6, classes)
-    run = Pass(classes=range(classes) if classes > 2 else [-1, 1], fit_intercept=intercept)
+    run = Pass(
+        "perceptron", conversion="cutoff", classes=range(classes) if classes > 2 else [-1, 1], fit_intercept=intercept
+    )
     run.feed(X, y)
     trace = run.trace()
     Z = np.column_stack([np.full(len(X), float(intercept)), X])
@@ -200,12 +202,12 @@ def test_a_million_projections():
 def test_columns_coarsen_exactly_and_then_refuse():
     """On a coarser grid what remains is still exact; past the coarsest the refusal names the number."""
     X, y = dyadic(8, 3000, 30, noise=0.02)
-    kept = Pass()
+    kept = Pass("perceptron", conversion="cutoff")
     kept.feed(X, y)
     one = kept.trace()
     seen = set()
     for memory in range(1500, 12_000, 250):
-        run = Pass(max_trace_memory=memory)
+        run = Pass("perceptron", conversion="cutoff", max_trace_memory=memory)
         if memory < 2_000:
             with pytest.raises(LimitError, match="max_trace_memory"):
                 run.feed(X, y)
@@ -226,13 +228,13 @@ def test_columns_coarsen_exactly_and_then_refuse():
 
 def test_what_compaction_takes_away_is_refused_with_the_remedy():
     X, y = dyadic(9, 400, 6)
-    run = Pass(max_trace_memory=4_000)
+    run = Pass("perceptron", conversion="cutoff", max_trace_memory=4_000)
     run.feed(X, y)
     with pytest.raises(ConversionError, match="max_trace_memory"):
         run.model("suffix")
     with pytest.raises(ConversionError, match="max_trace_memory"):
         run.model("average", how="vote")
-    every = Pass(max_trace_memory=4_000, cutoffs="all")
+    every = Pass("perceptron", conversion="cutoff", max_trace_memory=4_000, cutoffs="all")
     every.feed(X, y)
     with pytest.raises(ConversionError, match="max_trace_memory"):
         every.certificate()
@@ -291,7 +293,10 @@ def test_a_merged_trace_counts_where_the_first_part_began():
     """H_0 has a round more than it was in use, also if it is no zero."""
     X, y = dyadic(5, 300, 2, noise=0.2)
     origin = np.array([[0.0], [5.0], [0.0]])
-    one, two = Pass(classes=[-1, 1], origin=origin), Pass(classes=[-1, 1])
+    one, two = (
+        Pass("perceptron", conversion="cutoff", classes=[-1, 1], origin=origin),
+        Pass("perceptron", conversion="cutoff", classes=[-1, 1]),
+    )
     one.feed(csr(X[:100]), y[:100])
     two.feed(csr(X[100:]), y[100:])
     merged = merge([one.trace(), two.trace()])
@@ -315,7 +320,7 @@ def test_the_same_rows_do_not_merge_twice():
     X, y = dyadic(5, 300, 3, noise=0.1)
 
     def trace(first, last, **options):
-        run = Pass(classes=[-1, 1], **options)
+        run = Pass("perceptron", conversion="cutoff", classes=[-1, 1], **options)
         run.feed(csr(X[first:last]), y[first:last])
         return run.trace()
 

@@ -29,8 +29,8 @@ CHUNK = 1 << 15  # rows that a shuffled fit gathers at a time
 class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier learned in one pass, with a certificate of its risk and no hold-out set.
 
-    learner         None (the Perceptron), a learner, its class or its name: "perceptron", "margin", "pa", …
-    conversion      how the hypotheses become one model: "cutoff", "average", "last", "longest", "suffix", "penalised",
+    learner         None (Adaptive, which needs no tuning), a learner, its class or its name: "perceptron", "margin", …
+    conversion      how the hypotheses become one model: "average", "cutoff", "last", "longest", "suffix", "penalised",
                     "validation"
     cutoffs, bound, delta, loss, radius, horizon, fit_intercept, penalised, validation_fraction, stop_at,
     max_trace_memory
@@ -55,7 +55,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         learner: Any = None,
-        conversion: str = "cutoff",
+        conversion: str = "average",
         cutoffs: str = "grid",
         bound: str = "betting",
         delta: float = 0.05,

@@ -39,7 +39,7 @@ class Options:
 
     learner: Any = field(default=None, kw_only=False)
     classes: InitVar[Any] = None
-    conversion: str = "cutoff"
+    conversion: str = "average"
     cutoffs: str = "grid"
     bound: str = "betting"
     delta: float = 0.05

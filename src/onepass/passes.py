@@ -45,7 +45,7 @@ from onepass.voted import VotedModel
 class Pass(Options, Certified):
     """One pass over rows, fed in any pieces: `feed`, then `model`, `certificate`, `trace`, at any time.
 
-    learner             a learner, its class or its name ("perceptron", "margin", "pa", …)
+    learner             a learner, its class or its name ("perceptron", "margin", "pa", …); None: Adaptive
     classes             all labels; None: the first two met
     conversion, cutoffs, bound, delta, loss
                         what `model()` and `certificate()` give unless told otherwise, and what `stop_at` looks at
@@ -54,7 +54,8 @@ class Pass(Options, Certified):
     horizon             the number of rows, if known beforehand
     fit_intercept       whether a constant feature 1 is appended (after scaling)
     n_features          the width, if it is fixed; max_features: how far it may grow
-    max_trace_memory    bytes of update rows kept before they are folded into one vector per cutoff
+    max_trace_memory    bytes of updates kept before they are folded into one vector per cutoff; those of Adaptive are
+                        let go at 32 MB where the declared conversion (last, average) does without them
     penalised           "average" or "hypothesis": watch frozen candidates, for the conversion "penalised"
     validation_fraction share of the rows kept out of the pass, for the conversion "validation"
     stop_at             stop as soon as the certificate is at most this, and two labels have been met
@@ -76,7 +77,7 @@ class Pass(Options, Certified):
     >>> run.certificate().covers
     'members'
     >>> run
-    <Pass of Perceptron(), cutoff: 2,000 rounds, 116 mistakes>
+    <Pass of Perceptron(), average: 2,000 rounds, 116 mistakes>
     """
 
     def __post_init__(self, classes: Any, origin: Any) -> None:

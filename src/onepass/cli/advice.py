@@ -33,7 +33,7 @@ class AdviceSource:
     data: str | None = option(
         metavar="EXAMPLES", help="Instead of FILE: examples; the experts are learners, trained on the way."
     )
-    learners: str = option("--experts", default="perceptron,margin,pa,pa2", help="Learners for --data.")
+    learners: str = option("--experts", default="adaptive,perceptron,margin,pa", help="Learners for --data.")
     outcome: str = option(default="outcome", help="The column that holds what came true.")
 
 

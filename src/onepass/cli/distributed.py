@@ -29,15 +29,13 @@ class Distribution:
 
     dask: str | None = option(metavar="ADDRESS|local:N", help="Spread over the workers of this Dask scheduler.")
     workers: int | None = option(type=click.IntRange(1), help="Spread over N processes of this machine.")
-    chunk_bytes: int = option(
+    chunk_bytes: int | None = option(
         type=Size(),
-        default="64MB",
-        help="With --dask or --workers: size of a chunk. Each restarts the learner; it is part of the result.",
+        help="With --dask or --workers: size of a chunk; part of the result. Default: by the files' size, up to 64 MB.",
     )
-    waves: int = option(
+    waves: int | None = option(
         type=click.IntRange(1),
-        default=1,
-        help="With --dask or --workers: how often chunks are merged; each wave starts from the last.",
+        help="With --dask or --workers: how often chunks are merged, each time for a new start. Default: up to 32.",
     )
     tls_ca_file: str | None = option(metavar="FILE", help="With --dask tls://…: the authority's certificate.")
     tls_cert: str | None = option(metavar="FILE", help="With --dask tls://…: this side's certificate.")
@@ -152,7 +150,7 @@ def _refuse(options: Arguments) -> None:
         refuse(run.conversion, run.cutoffs, options)
 
 
-def _cut(paths: tuple[str, ...], chunk_bytes: int, given: Arguments) -> Inputs:
+def _cut(paths: tuple[str, ...], chunk_bytes: int | None, given: Arguments) -> Inputs:
     from onepass.scale.inputs import cut
 
     if "-" in paths:
@@ -179,7 +177,7 @@ def _connected(distribution: Distribution) -> Iterator[Any]:
         yield client
 
 
-def _learn(parts: Inputs, client: Any, waves: int, options: Arguments, messages: terminal.Messages) -> Merged:
+def _learn(parts: Inputs, client: Any, waves: int | None, options: Arguments, messages: terminal.Messages) -> Merged:
     from onepass.scale.learning import learn
 
     latest: Progress | None = None

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class Learning:
     """What learns, and what is certified of it."""
 
-    learner: str = option(type=click.Choice([*LEARNERS]), default="perceptron", help="Online learner.")
+    learner: str = option(type=click.Choice([*LEARNERS]), default="adaptive", help="Online learner.")
     classes: str | None = option(help="All labels, separated by commas; needed for more than two.")
     bound: str = option(type=click.Choice(["betting", "dekel2008"]), default="betting", help="Theorem.")
     delta: float = option(type=float, default=0.05, help="The certificate fails at most this often.")

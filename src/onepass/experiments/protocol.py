@@ -103,7 +103,8 @@ def prepare_repetition(
     train, test = order[:rounds], order[rounds:]
     radius = corpus.longest * (1.0 + 1e-12) if LEARNERS[learner] == "hinge" else None
     width = corpus.X.shape[1]
-    fed = Pass(learner, classes=(0, 1), radius=radius, horizon=rounds, fit_intercept=False, n_features=width)
+    told = {"radius": radius, "horizon": rounds, "fit_intercept": False, "n_features": width}
+    fed = Pass(learner, classes=(0, 1), conversion="cutoff", **told)
     X = corpus.X[problem.places[test]]
     rows: AnyRows = Rows(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data)
     if radius is not None:

@@ -53,13 +53,13 @@ widen = by_type({rule: function for module in _rules for rule, function in modul
 
 
 def named(learner: Any) -> Learner:
-    """The learner meant by a name, a class, an instance, or None (the Perceptron).
+    """The learner meant by a name, a class, an instance, or None (Adaptive).
 
     >>> named("margin")
     MarginPerceptron(projection='ball', schedule=None)
     """
     if learner is None:
-        return Perceptron()
+        return Adaptive()
     if isinstance(learner, str):
         if learner in NAMES:
             return NAMES[learner]

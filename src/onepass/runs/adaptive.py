@@ -58,6 +58,17 @@ class AdaptiveRun(LoggedRun):
     def leaves(self) -> Floats:
         return changes(self.start, self.carried())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the room: two views of the same numbers would come out as arrays of their own."""
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("store", "entries")}
+        return {**kept, "carried": self._carried()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        carried = state.pop("carried")
+        self.__dict__.update(state)
+        self.entries, self.store = _entries(0), _empty(self.frame.outputs, self.frame.bias, 0)
+        self._adopt(carried, self._width)
+
     # --- weights ------------------------------------------------------------------------------------------------------
 
     @property

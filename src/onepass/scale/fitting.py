@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onepass.scale.inputs import CHUNK_BYTES, cut
+from onepass.scale.inputs import cut
 from onepass.scale.learning import Watch, learn
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ def fit(
     client: Any = None,
     classes: Any = None,
     target: str | None = None,
-    waves: int = 1,
-    chunk_bytes: int = CHUNK_BYTES,
+    waves: int | None = None,
+    chunk_bytes: int | None = None,
     watch: Watch | None = None,
     **reading: Any,
 ) -> OnePassClassifier:

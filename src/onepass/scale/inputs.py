@@ -18,7 +18,10 @@ from onepass.io.formats import FORMATS
 from onepass.io.sources import Identity, is_direct
 from onepass.scale.chunks import Chunk, DataChunk, FileChunk, pairs_of_rows
 
-CHUNK_BYTES = 64 << 20
+LARGEST_CHUNK = 64 << 20  # bytes
+CHUNKS = 128  # into which files are cut, where a chunk then has rows enough
+ROWS = 1000  # that a chunk should have
+SAMPLE = 1 << 16  # bytes of the first file that tell how long a row is
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,14 @@ class Inputs:
 
 
 def cut(
-    data: Any, y: Any = None, *, target: str | None = None, chunk_bytes: int = CHUNK_BYTES, **reading: Any
+    data: Any, y: Any = None, *, target: str | None = None, chunk_bytes: int | None = None, **reading: Any
 ) -> Inputs:
     """The chunks of files (paths, globs, folders), a Dask array, data frame or bag, or a list of delayed pairs (X, y).
 
     chunk_bytes cuts plain files: svmlight, vw and JSON lines at line ends, Parquet between row groups; other formats
-    and compressed files are one chunk each. `target` names the label's column of a data frame; further options are
-    those of `onepass.io.open_stream`.
+    and compressed files are one chunk each. None: a 128th of all, but at least some 1,000 rows and at most 64 MB,
+    whatever the number of workers. `target` names the label's column of a data frame; further options are those of
+    `onepass.io.open_stream`.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "data.svm"
@@ -56,14 +60,15 @@ def cut(
     >>> [chunk.span for chunk in cut(file, chunk_bytes=300).chunks]
     [(0, 300), (300, 600), (600, 750)]
     """
-    if isinstance(chunk_bytes, bool) or not isinstance(chunk_bytes, (int, np.integer)) or chunk_bytes < 1:
+    whole = isinstance(chunk_bytes, (int, np.integer)) and not isinstance(chunk_bytes, bool)
+    if chunk_bytes is not None and not (whole and chunk_bytes >= 1):
         raise ValueError(f"chunk_bytes: a positive whole number expected, got {chunk_bytes!r}")
     if isinstance(data, (str, os.PathLike)) or (
         isinstance(data, Sequence) and data and all(isinstance(path, (str, os.PathLike)) for path in data)
     ):
         if y is not None:
             raise TypeError("y: files hold their own labels")
-        return _files(data, int(chunk_bytes), reading | ({} if target is None else {"target": target}))
+        return _files(data, chunk_bytes, reading | ({} if target is None else {"target": target}))
     if reading:
         raise TypeError(f"{next(iter(reading))!r} is an option for reading files, and these are none")
     return _collection(data, y, target)
@@ -72,24 +77,34 @@ def cut(
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def _files(paths: Any, chunk_bytes: int, reading: dict[str, Any]) -> Inputs:
+def _files(paths: Any, chunk_bytes: int | None, reading: dict[str, Any]) -> Inputs:
     reading.pop("threads", None)  # a task parses in its own thread
     with open_stream(paths, **reading) as stream:  # opened to learn the format, and that every file is there
         format, files, known = stream.format, stream.paths, stream.identity
         notes = tuple(stream.notes)
         void = () if stream.duplicate_reason is None else (stream.duplicate_reason,)  # why no certificate can be given
     reading = reading | {"format": format}
+    size = _chunk_size(files, known) if chunk_bytes is None else int(chunk_bytes)
     chunks: list[Chunk] = []
     for path, identity in zip(files, known, strict=True):
         if identity is None:
             raise DataError("only plain files can be spread over workers", source=path, remedy="save it first")
         where = os.path.abspath(path)
-        for span, size in _spans(path, identity, format, reading.get("compression"), chunk_bytes):
-            chunks.append(FileChunk(len(chunks), where, span, identity.size, identity.ends, reading, size))
+        for span, taken in _spans(path, identity, format, reading.get("compression"), size):
+            chunks.append(FileChunk(len(chunks), where, span, identity.size, identity.ends, reading, taken))
     if not chunks:
         raise DataError("no examples", source=files[0])
     kept = tuple(identity for identity in known if identity is not None)
     return Inputs(chunks, [None] * len(chunks), void=void, notes=notes, format=format, identity=kept)
+
+
+def _chunk_size(files: Sequence[str], known: Sequence[Identity | None]) -> int:
+    """Bytes of a chunk of these files: a matter of the files alone, and not of who will read them."""
+    total = sum(identity.size for identity in known if identity is not None)
+    with open(files[0], "rb") as file:
+        sample = file.read(SAMPLE)
+    row = len(sample) / max(1, sample.count(b"\n"))  # of a format without lines: too long, so fewer chunks
+    return max(1, int(max(min(total / CHUNKS, LARGEST_CHUNK), ROWS * row)))
 
 
 def _spans(

@@ -24,7 +24,7 @@ from onepass.executor import ThreadExecutor
 from onepass.rows import AnyRows, Dense, Floats, Ints, count
 from onepass.scale.chunks import Chunk, DataChunk, ReadReport
 from onepass.scale.executors import DaskExecutor, Executor, Handle, LocalExecutor, sum_in_tree
-from onepass.scale.inputs import CHUNK_BYTES, Inputs, cut
+from onepass.scale.inputs import LARGEST_CHUNK, Inputs, cut
 from onepass.scale.versions import must_match, versions
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def kmeans(
     max_iter: int = 300,
     tol: float = 1e-4,
     random_state: int = 0,
-    chunk_bytes: int = CHUNK_BYTES,
+    chunk_bytes: int = LARGEST_CHUNK,
     **reading: Any,
 ) -> KMeans:
     """A fitted KMeans of rows that lie on several machines; without a client, of this process, to the same bits.

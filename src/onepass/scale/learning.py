@@ -63,22 +63,24 @@ class Back(NamedTuple):
 
 
 Watch = Callable[[Progress], None]
+MOST_WAVES, FEWEST_WAVES, PER_WAVE = 32, 8, 4  # waves, and the chunks that a wave should have; small data has one each
 
 
 def learn(
     inputs: Inputs,
     client: Any = None,
     *,
-    waves: int = 1,
+    waves: int | None = None,
     watch: Watch | None = None,
     patience: float = 60.0,
     **options: Any,
 ) -> Merged:
     """Learn from the chunks on the workers of a Dask client; without one, here, chunk after chunk, to the same bits.
 
-    `options` are those of `onepass.Pass`; `waves` is how many times the chunks' models are merged on the way. The
-    result has `model()`, `certificate()` and `trace()` as a pass does. `watch` is told of every chunk that is done; a
-    cluster that has had no worker for `patience` seconds is given up.
+    `options` are those of `onepass.Pass`; `waves` is how many times the chunks' models are merged on the way (None: 32,
+    fewer where a wave would have fewer than four chunks, but at least eight as long as there are chunks). The result
+    has `model()`, `certificate()` and `trace()` as a pass does. `watch` is told of every chunk that is done; a cluster
+    that has had no worker for `patience` seconds is given up.
 
     >>> from onepass.scale import cut, learn
     >>> rng = np.random.default_rng(0)
@@ -93,6 +95,8 @@ def learn(
     refuse(chosen.conversion, chosen.cutoffs, options)
     if not named(options.get("learner")).keeps_rows:
         raise ConversionError(f"{type(chosen.learner).__name__}: its traces cannot be merged; run it in one pass")
+    if waves is None:
+        waves = min(len(inputs.chunks), max(FEWEST_WAVES, min(MOST_WAVES, len(inputs.chunks) // PER_WAVE)))
     if isinstance(waves, bool) or not isinstance(waves, (int, np.integer)) or waves < 1:
         raise ValueError(f"waves: a positive whole number expected, got {waves!r}")
     if waves > len(inputs.chunks):

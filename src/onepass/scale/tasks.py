@@ -61,7 +61,11 @@ def start(job: Job, chunk: Chunk, data: Any, want_labels: bool) -> Start:
     """Read on until two labels are met and, for radius="auto", enough rows; the rest is not read."""
     must_match(job.versions)
     labels: dict[Any, None] = {}
-    measure = Pass(radius="auto", order_alarm=False) if job.options["radius"] == "auto" and chunk.number == 0 else None
+    measure = (
+        Pass("perceptron", radius="auto", order_alarm=False)
+        if job.options["radius"] == "auto" and chunk.number == 0
+        else None
+    )
     for rows, given in _checked(chunk, data, ReadReport()):
         labels |= dict.fromkeys(np.asarray(given).tolist())
         if measure is not None:

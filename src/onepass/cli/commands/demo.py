@@ -88,7 +88,7 @@ def passes() -> tuple[Pass, Pass]:
     from onepass.passes import Pass
 
     watch: dict[str, Any] = {"conversion": "penalised", "validation_fraction": 0.1}
-    return Pass(classes=PAIR, **watch), Pass("margin", classes=PAIR, radius=16.0 * SCALE, **watch)
+    return Pass("perceptron", classes=PAIR, **watch), Pass("margin", classes=PAIR, radius=16.0 * SCALE, **watch)
 
 
 def newswire(

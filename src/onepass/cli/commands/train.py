@@ -26,7 +26,7 @@ class Request:
     report: str | None = option(**pages.OPTION)
     force: bool = option(is_flag=True, help="Overwrite OUTPUT and the page if they are there.")
     conversion: str = option(
-        type=click.Choice([*CONVERSIONS]), default="cutoff", help="How the hypotheses become one model."
+        type=click.Choice([*CONVERSIONS]), default="average", help="How the hypotheses become one model."
     )
     validation_fraction: float = option(
         type=float, default=0.0, show_default=False, help="Rows kept out, for --conversion validation."
