@@ -360,6 +360,8 @@ def test_a_full_stdout_is_said_in_one_line(folder, arguments):
     onepass(folder, "train", "data.svm", "-o", "full.safetensors", "-q", "--force")
     with open("/dev/full", "w") as full:
         program = [sys.executable, "-m", "onepass.cli", *arguments, "-q"]
-        done = subprocess.run(program, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+        told = {"cwd": folder, "stdout": full, "stderr": subprocess.PIPE, "text": True, "env": buffered}
+        done = subprocess.run(program, check=False, **told)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "onepass: the output: No space left on device"

@@ -61,7 +61,8 @@ def test_the_remedy_is_one(folder, features):
     process(folder, "train", "noise.svm", *features, "-q")  # what compiling takes is not counted
 
     def train(limit, *remedy):
-        return process(folder, "train", "noise.svm", "--max-memory", limit, *features, *remedy)
+        kept = ("--learner", "perceptron", "--conversion", "cutoff")
+        return process(folder, "train", "noise.svm", "--max-memory", limit, *kept, *features, *remedy)
 
     found = re.search(r"program ([\d,]+) MB, reading ([\d,]+) MB", train("50MB").stderr)
     program, reading = (int(number.replace(",", "")) for number in found.groups())

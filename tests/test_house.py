@@ -49,18 +49,20 @@ def test_every_public_name_is_there():
 RUN = """
 import numpy as np
 from onepass import SmoothThresholdClassifier
-from onepass.learners import ShiftedPerceptron
+from onepass.learners import NAMES, ShiftedPerceptron
 from onepass.passes import Pass
 rng = np.random.default_rng(0)
 X = rng.integers(-16, 17, size=(90, 4)) / 8.0
 for classes in (2, 3):
     y = np.argmax(X @ rng.integers(-8, 9, size=(4, classes)), axis=1)
-    for learner in ("perceptron", "margin", "pa", "pa2", "margin-sphere", "normalized", ShiftedPerceptron(warmup=3.0)):
+    for learner in (*NAMES, ShiftedPerceptron(warmup=3.0)):
+        if learner == "shifted":
+            continue
         if classes > 2 and isinstance(learner, ShiftedPerceptron):
             continue
         for memory in (1 << 20, 3000):
             run = Pass(learner, classes=range(classes), radius=2.0, penalised="average", validation_fraction=0.2,
-                       max_trace_memory=memory, n_features=4)
+                       conversion="cutoff", max_trace_memory=memory, n_features=4)
             run.feed(X, y)
             print(learner, memory, run.model().weights.tobytes().hex(), run.certificate(), run.certificate("penalised"))
 for function in ("linear", "committee", "quadratic"):

@@ -71,7 +71,7 @@ def inputs(file):
 
 @pytest.fixture(scope="module")
 def here(inputs):
-    return {waves: learn(inputs, waves=waves) for waves in (1, 2)}
+    return {waves: learn(inputs, waves=waves, conversion="cutoff") for waves in (1, 2)}
 
 
 def same(merged, expected):
@@ -92,10 +92,10 @@ def kill(numbers):
 
 @pytest.mark.parametrize("waves", [1, 2])
 def test_two_workers_are_one_is_this_process(client, inputs, here, waves):
-    same(learn(inputs, client, waves=waves), here[waves])
+    same(learn(inputs, client, waves=waves, conversion="cutoff"), here[waves])
     if waves == 2:
         with local_workers(1) as alone:
-            same(learn(inputs, alone, waves=waves), here[waves])
+            same(learn(inputs, alone, waves=waves, conversion="cutoff"), here[waves])
 
 
 def test_local_workers_listen_on_the_loopback_interface_only(client):
@@ -120,7 +120,7 @@ def test_workers_killed_in_either_step(client, inputs, here, deaths, step):
             kill(chosen)
             victims.update(chosen)
 
-    merged = learn(inputs, client, watch=watch)
+    merged = learn(inputs, client, watch=watch, waves=1, conversion="cutoff")
     assert victims
     same(merged, here[1])
     if step == 2:
@@ -160,7 +160,7 @@ def test_rows_that_changed_between_two_readings_are_noticed(client, tmp_path):
     with pytest.raises(
         ScaleError, match=r"chunk 1 \(.*data\.svm, bytes 100,000 to 200,000\): read again it gave other"
     ):
-        learn(inputs, client, watch=watch)
+        learn(inputs, client, watch=watch, waves=1, conversion="cutoff")
 
 
 def test_errors_of_tasks_name_the_chunk(client, tmp_path):
@@ -242,7 +242,21 @@ def program(*arguments, **more):
 def test_the_program_trains_on_local_workers(file, inputs, here, tmp_path):
     chunk = file.stat().st_size // CHUNKS + 1
     model = tmp_path / "m.safetensors"
-    done = program("train", file, "--workers", 2, "--chunk-bytes", chunk, "--waves", 2, "-o", model, "--json")
+    done = program(
+        "train",
+        file,
+        "--workers",
+        2,
+        "--chunk-bytes",
+        chunk,
+        "--waves",
+        2,
+        "--conversion",
+        "cutoff",
+        "-o",
+        model,
+        "--json",
+    )
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert (result["chunks"], result["waves"], result["again"], result["workers"]) == (CHUNKS, 2, 0, 2)

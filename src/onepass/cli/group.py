@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+import sys
+from contextlib import suppress
 
 import click
 
@@ -118,6 +120,8 @@ def run(arguments: list[str]) -> int:
     try:
         asked = [word for word in arguments if word != "--debug"]
         status = program.main(asked, prog_name="onepass", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, where what the system refuses is told; at exit it would be a traceback
     except click.Abort:
         raise KeyboardInterrupt from None
     except click.ClickException as error:
@@ -138,7 +142,15 @@ def _told(error: Exception) -> int:
     if isinstance(error, OSError):  # what the system refuses is no fault of ours: a full disk behind stdout
         place = "the output" if error.filename is None else terminal.name(os.fsdecode(error.filename))
         terminal.echo(f"onepass: {place}: {error.strerror or error}", err=True)
+        if error.filename is None:
+            _give_up_stdout()
         return 1
     terminal.echo(f"onepass: an error inside onepass: {type(error).__name__}: {error}", err=True)
     terminal.echo("The same command with --debug shows where; `onepass --version --verbose` belongs to it.", err=True)
     return 1
+
+
+def _give_up_stdout() -> None:
+    """What is still to be written goes nowhere, or Python would try once more at its end, and complain."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -22,6 +22,7 @@ UNSTEADY = 16 << 20  # a remedy leaves this free: no two runs take quite the sam
 PARSED = 5  # bytes that a byte of text takes while it is parsed and learned, its own included
 TABLES = 20  # the same of a table: "0," becomes a double more than once
 VECTORS = 8  # of weights at once: in use, to go back to, outgrown, last, model (two halves), folded (two)
+STATISTICS = 3  # of what a learner keeps of its columns at once: in use, to go back to, outgrown
 FROZEN = 6  # the same of each kind of candidates: the newest five, and the next
 FEW = 1 << 18  # features that most data can do with
 BOUNDS = {"bits": "--bits", "max_features": "--max-features"}  # on the number of features, where a format has them
@@ -60,8 +61,8 @@ def needed(run: Pass, stream: Stream, chunk: Chunk, reading: inputs.Reading, use
     return Need(
         int(used * 2**20) + KERNELS + ARROW * form.table,
         growth * (stream.room if whole is None else min(stream.room, whole)),
-        8 * (features + 1) * outputs * (VECTORS + FROZEN * kinds),
-        TRACES * (run.max_trace_memory if whole is None else min(run.max_trace_memory, growth * whole)),
+        8 * (features + 1) * (outputs * (VECTORS + FROZEN * kinds) + STATISTICS * run.learner.statistics),
+        TRACES * min(run.learner_run.log_room, run.max_trace_memory if whole is None else growth * whole),
         features,
         () if isinstance(chunk.rows, Dense) else tuple(BOUNDS[name] for name in BOUNDS if name in form.options),
     )

@@ -29,6 +29,7 @@ class Adaptive(Learner):
 
     drives: ClassVar[str] = "margin"
     deltas: ClassVar[bool] = True
+    statistics: ClassVar[int] = 8
 
     def rule(self, setting: Setting) -> AdaptiveRule:
         return AdaptiveRule()

@@ -28,6 +28,7 @@ class Learner:
     several: ClassVar[bool] = True  # whether it learns more than two classes
     keeps_rows: ClassVar[bool] = True  # whether its hypotheses are sums of update rows, so that a log can hold them
     deltas: ClassVar[bool] = False  # whether updates are no multiples of their rows
+    statistics: ClassVar[int] = 0  # numbers that it keeps of a column beside its weights
 
     @property
     def grows(self) -> bool:

@@ -186,8 +186,12 @@ class AdaptiveRun(LoggedRun):
             super().fold_if_due()
             return
         self._undoable = False
-        if self.dropped or self._size > min(SPARE_LOG, self.frame.memory):
+        if self.dropped or self._size > self.log_room:
             self._drop()
+
+    @property
+    def log_room(self) -> int:
+        return self.frame.memory if self.frame.needs_log else min(SPARE_LOG, self.frame.memory)
 
     def _drop(self) -> None:
         self.background.join()

@@ -112,6 +112,11 @@ class LearnerRun(ABC):
         return self.rule if self.rates is None else self.rule._replace(schedule=self.rates)
 
     @property
+    def log_room(self) -> int:
+        """Bytes that kept updates may take."""
+        return self.frame.memory
+
+    @property
     @abstractmethod
     def width(self) -> int:
         """Features that there is a weight for."""
