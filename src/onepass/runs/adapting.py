@@ -123,10 +123,11 @@ def _rescale_multiple(store, columns, entries, n, log):  # type: ignore[no-untyp
 
 def _push_single(store, entries, n, log, c, y, rival):  # type: ignore[no-untyped-def]
     flat, columns, steps, places, values = store.flat, entries.column, entries.step, log.indices, log.values
-    t, shift, signed, end = store.numbers[ROUND], 0.0, c * y, np.uint64(log.cursor[1])
+    squares, t, shift, signed, end = entries.squares, store.numbers[ROUND], 0.0, c * y, np.uint64(log.cursor[1])
     for j in range(np.uint64(n)):
         f = np.uint32(columns[j])
         d = signed * steps[j] * flat[at(f, INV)]
+        flat[at(f, A)] = squares[j]
         flat[at(f, W)] += d
         flat[at(f, U)] += t * d
         shift += d * flat[at(f, MU)]
@@ -138,11 +139,12 @@ def _push_single(store, entries, n, log, c, y, rival):  # type: ignore[no-untype
 
 def _push_multiple(store, entries, n, log, c, y, rival):  # type: ignore[no-untyped-def]
     flat, columns, steps, places, values = store.flat, entries.column, entries.step, log.indices, log.values
-    w, u, outputs = store.w, store.u, store.b.size
+    w, u, squares, outputs = store.w, store.u, entries.squares, store.b.size
     t, shift, end = store.numbers[ROUND], 0.0, log.cursor[1]
     for j in range(np.uint64(n)):
         f = np.uint32(columns[j])
         d = c * steps[j] * flat[at(f, INV)]
+        flat[at(f, A)] = squares[j]
         if d != 0.0:
             w[f, y] += d
             w[f, rival] -= d
@@ -169,7 +171,7 @@ def _lift_multiple(store, c, y, rival):  # type: ignore[no-untyped-def]
 
 judge = by_type({Single: _judge_single, Multiple: _judge_multiple})  # (margin, rival, non-zeros, width or −1)
 rescale = by_type({Single: _rescale_single, Multiple: _rescale_multiple})  # those picked; weights follow: Σ d·x
-push = by_type({Single: _push_single, Multiple: _push_multiple})  # w += ±c·step·inv on the entries
+push = by_type({Single: _push_single, Multiple: _push_multiple})  # w += ±c·step·inv on the entries; A is kept
 lift = by_type({Single: _lift_single, Multiple: _lift_multiple})  # b += ±c
 
 
@@ -422,7 +424,6 @@ def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, t
         if many > 0:
             n = _add_dense(flat, dense, row, (n, many))
         r, reach = _step(zs, squares, steps, n, bias)
-        _keep_squares(flat, columns, squares, n)
         lifted = 0.0
         if bias > 0.0:
             numbers[INTERCEPT] += r * r
@@ -435,6 +436,8 @@ def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, t
             push(store, entries, n, log, c, y[i], rival)
             lift(store, c * lifted, y[i], rival)
             _settle_intercept(store, log)
+        else:
+            _keep_squares(flat, columns, squares, n)
         if numbers[DROPPED] > 0.0:
             cursor[1] = start
         rounds[k], margins[k] = t, margin
