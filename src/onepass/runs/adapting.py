@@ -373,6 +373,13 @@ def _step(zs: Floats, squares: Floats, steps: Floats, n: int, bias: float) -> tu
 
 
 @jit
+def _lifted(numbers: Floats, r: float) -> float:
+    """The intercept's step."""
+    numbers[INTERCEPT] += r * r
+    return r / math.sqrt(numbers[INTERCEPT])
+
+
+@jit
 def _keep_squares(flat: Floats, columns: Columns, squares: Floats, n: int) -> None:
     for j in range(np.uint64(n)):
         flat[at(np.uint32(columns[j]), A)] = squares[j]
@@ -396,8 +403,8 @@ def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, t
     row = (columns, entries.value, zs, squares, entries.picked, entries.scale)
     rounds, margins, indptr = log.round, log.margin, log.indptr
     first = k = np.uint64(cursor[0])
-    width, done, outputs, bias = np.int64(0), np.int64(y.size), store.b.size, store.bias
-    room, most, values = min(columns.size, dense.size), np.int64(0), log.values.size
+    width, most, done, outputs, bias = np.int64(0), np.int64(0), np.int64(y.size), store.b.size, store.bias
+    room, values = min(columns.size, dense.size), log.values.size
     for i in range(np.uint64(y.size)):
         margin, rival, filled, needed = judge(store, rows, i, y[i])
         if needed < 0:
@@ -424,13 +431,8 @@ def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, t
         if many > 0:
             n = _add_dense(flat, dense, row, (n, many))
         r, reach = _step(zs, squares, steps, n, bias)
-        lifted = 0.0
-        if bias > 0.0:
-            numbers[INTERCEPT] += r * r
-            lifted = r / math.sqrt(numbers[INTERCEPT])
-            reach += r * lifted
-        if outputs > 1:
-            reach *= 2.0  # one class goes up, another down
+        lifted = _lifted(numbers, r) if bias > 0.0 else 0.0
+        reach = (reach + r * lifted) * (1.0 if outputs == 1 else 2.0)  # of several, one class goes up, another down
         if reach > 0.0 and now * r < 1.0:
             c = min(1.0, (1.0 - now * r) / reach)
             push(store, entries, n, log, c, y[i], rival)
