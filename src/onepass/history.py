@@ -59,7 +59,7 @@ class History:
         self._walks = run.conversion == "suffix" or run.cutoffs == "all"
         self._hasty = self._walks or run.conversion == "longest"  # what later rows may overwrite is not put aside
         self._points = list[Point]()
-        self._aside = list[tuple[int, Evidence]]()
+        self._pending = list[tuple[int, Evidence]]()
 
     def __getattr__(self, name: str) -> Any:
         if name == "run":  # not there yet, while it is being copied
@@ -69,13 +69,13 @@ class History:
     @property
     def points(self) -> list[Point]:
         """The looks so far."""
-        for rows, evidence in self._aside:
+        for rows, evidence in self._pending:
             run = self.run
             own = certify(evidence, run.conversion, delta=run.delta, bound=run.bound, loss=run.loss)
             block = next(CONVERSIONS["average"].choices(evidence, certified_loss(evidence, run.loss)))
             loss = own.loss_bound * float(block.losses[0]) / evidence.rounds
             self._points.append(_point(rows, evidence.mistakes, loss, own))
-        self._aside.clear()
+        self._pending.clear()
         return self._points
 
     def remember(self) -> list[list[Any]]:
@@ -118,7 +118,7 @@ class History:
             trace = run.trace()
             self._hasty = trace.compacted  # from now on: a copy of its columns would cost more than a certificate
             if not trace.compacted:
-                self._aside.append((run.rows, trace.evidence()))
+                self._pending.append((run.rows, trace.evidence()))
                 return
         ready = self.points  # those put aside come first
         ready.append(_point(run.rows, run.mistakes, run.certificate("average").empirical, run.certificate()))

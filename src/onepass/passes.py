@@ -385,7 +385,7 @@ class Pass(Options, Certified):
         """What the pass has left behind so far: a value that later feeding does not change."""
         self._must_be_sound()
         trace = self._trace()
-        self.learner_run.lent = True
+        self.learner_run.log_shared = True
         tally = Tally._make(array.copy() for array in trace.tally)
         columns = trace.columns.copy() if trace.columns is not None else None
         hypotheses = replace(trace.hypotheses, columns=columns)

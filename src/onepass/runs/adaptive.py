@@ -196,8 +196,8 @@ class AdaptiveRun(LoggedRun):
     def _drop(self) -> None:
         self.background.join()
         self.enter_tally()
-        if self.lent or not self.dropped:  # a trace that somebody keeps may see these arrays
-            self.log, self.lent = self.empty, False
+        if self.log_shared or not self.dropped:  # a trace that somebody keeps may see these arrays
+            self.log, self.log_shared = self.empty, False
         self.store.numbers[DROPPED] = 1.0
         self.log.cursor[:] = self._size = 0
         self.ledger.entered = 0
@@ -213,7 +213,7 @@ class AdaptiveRun(LoggedRun):
         twin.__dict__.update(self.__dict__)
         twin.ledger = copy.copy(self.ledger)
         twin.store = self.store._replace(numbers=self.store.numbers.copy())
-        twin.lent = True
+        twin.log_shared = True
         twin._drop()
         return twin
 

@@ -69,8 +69,8 @@ class LoggedRun(LearnerRun):
         frame = self.frame
         columns = self._columns or empty_columns(self.width, frame.outputs, frame.memory, self.origin)
         self._columns = columns.add(self.log, frame.bias, self.width)
-        if self.lent:  # a trace that somebody keeps sees these arrays
-            self.log, self.lent = self.empty, False
+        if self.log_shared:  # a trace that somebody keeps sees these arrays
+            self.log, self.log_shared = self.empty, False
         self.log.cursor[:] = self._size = 0
         self.ledger.entered = 0
 

@@ -88,7 +88,7 @@ class LearnerRun(ABC):
         self.log = log
         self.rule: Any = None
         self.loss_bound: float | None = None
-        self.lent = False  # whether a trace that was given away sees the log's arrays
+        self.log_shared = False  # whether a trace that was given away sees the log's arrays
         self.rates: Schedule | None = None  # of the rows being fed, where the rate is a user's function
 
     def declare(self, setting: Setting) -> None:

@@ -101,17 +101,17 @@ def learn(
         raise ValueError(f"waves: a positive whole number expected, got {waves!r}")
     if waves > len(inputs.chunks):
         raise ValueError(f"waves: {waves} waves of {len(inputs.chunks)} chunks; make waves fewer or chunks smaller")
-    with DaskExecutor(client, patience) if client is not None else nullcontext(LocalExecutor()) as crew:
-        return _Run(inputs, crew, chosen, options, watch).learn(int(waves))
+    with DaskExecutor(client, patience) if client is not None else nullcontext(LocalExecutor()) as executor:
+        return _Run(inputs, executor, chosen, options, watch).learn(int(waves))
 
 
 class _Run:
     """One run: what it has been told, and what has come back so far."""
 
     def __init__(
-        self, inputs: Inputs, crew: Executor, chosen: Pass, options: dict[str, Any], watch: Watch | None
+        self, inputs: Inputs, executor: Executor, chosen: Pass, options: dict[str, Any], watch: Watch | None
     ) -> None:
-        self.inputs, self.crew, self.chosen, self.watch = inputs, crew, chosen, watch
+        self.inputs, self.executor, self.chosen, self.watch = inputs, executor, chosen, watch
         self.names = [str(chunk) for chunk in inputs.chunks]
         self.settled: list[SettledCutoff] = []  # of the waves done, at their cutoffs
         self.cutoffs: list[int] = []
@@ -121,7 +121,7 @@ class _Run:
         if inputs.features is not None:
             options = options | {"n_features": inputs.features, "max_features": max(1 << 24, inputs.features)}
         full = {"classes": None, "radius": None} | options
-        self.job = self._started(Job(crew.name, full, versions()))
+        self.job = self._started(Job(executor.name, full, versions()))
 
     def learn(self, waves: int) -> Merged:
         """Wave after wave."""
@@ -139,14 +139,14 @@ class _Run:
                 vectors.append(self._vector(handles, back, wave, k))
             if wave < waves - 1:
                 origin = self._origin(handles, back, wave, origin)
-            self.crew.drop(handles)
+            self.executor.drop(handles)
         assert self.before is not None
         evidence, begin = self._best(self.before, self.settled)
         weights = add(vectors[begin:])
         if self.chosen.conversion != "longest":
             weights /= float(max(1, together(self.settled[begin:], 1).rounds))
         must_be_finite(weights)
-        told = self.crew.again(), self.crew.lost()
+        told = self.executor.again(), self.executor.lost()
         outcome = Outcome(len(self.inputs.chunks), waves, begin + 1, tuple(self.cutoffs), *told)
         return Merged(evidence, weights, self.chosen, self.job, self.before, outcome)
 
@@ -160,9 +160,9 @@ class _Run:
             need_labels = job.options["classes"] is None and len(met) < 2
             if not (need_labels or (need_radius and chunk.number == 0)):
                 break
-            handles = self.crew.each(f"start-{chunk.number}", start, [(job, chunk, data, need_labels)])
-            ((_, found),) = self.crew.fetch(handles, [str(chunk)])
-            self.crew.drop(handles)
+            handles = self.executor.each(f"start-{chunk.number}", start, [(job, chunk, data, need_labels)])
+            ((_, found),) = self.executor.fetch(handles, [str(chunk)])
+            self.executor.drop(handles)
             met |= dict.fromkeys(found.labels)
             job = job if found.radius is None else job._replace(radius=found.radius)
         if job.options["classes"] is None:
@@ -187,25 +187,25 @@ class _Run:
 
     def _wave(self, chunks: Any, origin: WaveStart | None, wave: int, k: int | None) -> list[Handle]:
         rule = "longest" if self.chosen.conversion == "longest" else "log" if k is None else k
-        begin = None if origin is None else self.crew.hold(f"origin-{wave}", origin)
+        begin = None if origin is None else self.executor.hold(f"origin-{wave}", origin)
         lines = [(self.job, self.inputs.chunks[p], self.inputs.data[p], begin, rule) for p in chunks]
-        return self.crew.each(f"run-{wave}", run, lines)
+        return self.executor.each(f"run-{wave}", run, lines)
 
     def _summaries(
         self, handles: list[Handle], chunks: Any, wave: int, k: int | None
     ) -> tuple[Summary, int, list[Back]]:
         """Merge the wave's summaries as they come; (summary, its cutoff, what came back of each chunk)."""
-        small = self.crew.each(f"summary-{wave}", summary_of, [(handle,) for handle in handles])
+        small = self.executor.each(f"summary-{wave}", summary_of, [(handle,) for handle in handles])
         prefix = Prefix(int(chunks[0]), len(chunks), None if self.before is None else self.before.labels)
         back = [Back(-1, "", 0)] * len(chunks)
-        for place, summary in self.crew.fetch(small, [self.names[p] for p in chunks]):
+        for place, summary in self.executor.fetch(small, [self.names[p] for p in chunks]):
             prefix.add(summary)
             back[place] = Back(int(chunks[place]), summary.digest, summary.rounds)
             self.done += 1
             self.bytes += getattr(self.inputs.chunks[int(chunks[place])], "bytes", 0)
             if self.watch is not None:
                 self._tell(wave, 1, prefix.summary(), k)
-        self.crew.drop(small)
+        self.executor.drop(small)
         whole = self._noted(prefix.whole())
         if k is None:
             k = self._certify(evidence_of(whole)).choice.value or 0
@@ -218,7 +218,7 @@ class _Run:
         """The wave's Σ (n_j − k)₊·w_j."""
         pairs = zip(handles, back, strict=True)
         lines = [(handle, k, one.digest, self.inputs.chunks[one.chunk]) for handle, one in pairs]
-        total = self._added(f"vector-{wave}", self.crew.each(f"vector-{wave}", vector_of, lines), back)
+        total = self._added(f"vector-{wave}", self.executor.each(f"vector-{wave}", vector_of, lines), back)
         self._tell(wave, 2, None, k)
         return total
 
@@ -228,7 +228,9 @@ class _Run:
         if not pairs:
             return before
         lines = [(handle, one.digest, self.inputs.chunks[one.chunk]) for handle, one in pairs]
-        total = self._added(f"left-{wave}", self.crew.each(f"left-{wave}", left_by, lines), [one for _, one in pairs])
+        total = self._added(
+            f"left-{wave}", self.executor.each(f"left-{wave}", left_by, lines), [one for _, one in pairs]
+        )
         elapsed = sum(one.rounds for _, one in pairs) // len(pairs) + (0 if before is None else before.elapsed)
         origin = None if before is None else before.origin
         if self.chosen.learner.deltas:
@@ -244,7 +246,7 @@ class _Run:
         """Vectors added in a fixed tree on the workers; only the sum travels here."""
         first, last = self.names[back[0].chunk], self.names[back[-1].chunk]
         name = first if first == last else f"{first} to {last}"
-        return np.asarray(sum_in_tree(self.crew, f"{kind}-sum", add, leaves, name))
+        return np.asarray(sum_in_tree(self.executor, f"{kind}-sum", add, leaves, name))
 
     def _longest(self, handles: list[Handle], back: list[Back], before: list[Floats]) -> list[Floats]:
         """The longest survivor so far; only the chunk that has it sends its vector."""
@@ -256,9 +258,9 @@ class _Run:
             return before
         ((handle, one),) = here
         line = (handle, None, one.digest, self.inputs.chunks[one.chunk])
-        sent = self.crew.each(f"longest-{one.chunk}", vector_of, [line])
-        ((_, vector),) = self.crew.fetch(sent, [self.names[one.chunk]])
-        self.crew.drop(sent)
+        sent = self.executor.each(f"longest-{one.chunk}", vector_of, [line])
+        ((_, vector),) = self.executor.fetch(sent, [self.names[one.chunk]])
+        self.executor.drop(sent)
         return [np.asarray(vector)]
 
     # --- certificates -------------------------------------------------------------------------------------------------
@@ -312,8 +314,8 @@ class _Run:
                 bytes=self.bytes,
                 rows=sum(part.rows for part in parts),
                 mistakes=sum(int(part.tally.mistakes.sum()) for part in parts),
-                again=self.crew.again(),
-                lost=self.crew.lost(),
+                again=self.executor.again(),
+                lost=self.executor.lost(),
                 certificate=lambda: self._so_far(prefix, k),
             )
         )

@@ -206,7 +206,7 @@ def _announce(job: Job, chunk: Chunk) -> None:
 
     try:
         worker = get_worker()
-    except ValueError:  # this process itself is the crew
+    except ValueError:  # this process itself is the executor
         return
     worker.log_event(TOPIC, {"job": job.name, "chunk": chunk.number})
 
