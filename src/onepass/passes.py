@@ -407,7 +407,7 @@ class Pass(Options, Certified):
             known: Trace = self._cache["trace"]
             return known
         log, columns, ledger = self.learner_run.kept_log(), self.learner_run.columns(), self.learner_run.ledger
-        alive = self.rounds - ledger.since
+        alive, last = self.rounds - ledger.since, self.learner_run.last()
         trace = Trace(
             terms=Terms(
                 self.learner,
@@ -434,13 +434,13 @@ class Pass(Options, Certified):
             duplicates=self.guards.counted,
             elapsed=self.elapsed,
             hypotheses=Hypotheses(
-                last=self.learner_run.last(),
+                last=last,
                 rounds=self.rounds,
                 alive=alive,
                 bias=self._bias,
                 log=log,
                 columns=columns,
-                total=self.learner_run.total(self.rounds),
+                total=self.learner_run.total(self.rounds, last),
                 origin=self._origin_weights,
                 frozen={kind: candidates.frozen() for kind, candidates in self.candidates.items()},
             ),

@@ -1,8 +1,8 @@
 """Rows of examples as kernels see them: CSR (`Rows`) and dense (`Dense`), and what one does to a row.
 
 Rows are fit for a kernel if their arrays are writable, their int32 indices lie inside the width and increase strictly
-in each row, and their float32 or float64 values are finite and small enough to be squared. `intake` makes such rows of
-what users have, and `scan` sees for itself, as it multiplies, whether a row is fit.
+in each row, and their float32 or float64 values are finite and small enough to be squared. `validate` makes such rows
+of what users have, and `scan` sees for itself, as it multiplies, whether a row is fit.
 """
 
 from __future__ import annotations

@@ -239,16 +239,16 @@ def _decides_dense(losses: int) -> bool:
 
 
 @jit
-def _dense_after(flat: Floats, losses: int) -> int:
+def _dense_after(flat: Floats, losses: int, met: int) -> int:
     """How many columns may be dense after one more row, at a round that decides it."""
     n = 0
-    for f in range(np.uint64(flat.size >> 3)):
+    for f in range(np.uint64(met)):
         n += int(flat[at(f, COUNT)] + 1.0 > 0.5 * losses)
     return n
 
 
 @jit
-def _decide_dense(store: Store, losses: int, entries: Entries, log: Deltas) -> None:
+def _decide_dense(store: Store, losses: int, entries: Entries, log: Deltas, met: int) -> None:
     """Dense are the columns of more than half of the rounds with loss; one that no longer is loses its centre."""
     flat, dense, n = store.flat, store.dense, np.uint64(0)
     for p in range(np.uint64(store.numbers[DENSE])):
@@ -259,7 +259,7 @@ def _decide_dense(store: Store, losses: int, entries: Entries, log: Deltas) -> N
             n += np.uint64(1)
     _rescale_dense(store, entries, n, log)
     n = np.uint64(0)
-    for f in range(np.uint64(flat.size >> 3)):
+    for f in range(np.uint64(met)):
         if flat[at(f, COUNT)] > 0.5 * losses:
             dense[n] = f
             n += np.uint64(1)
@@ -312,11 +312,11 @@ def standardise(store: Store) -> None:
 
 
 @jit
-def _look_at_dense(store: Store, entries: Entries, n: int, log: Deltas) -> None:
+def _look_at_dense(store: Store, entries: Entries, n: int, log: Deltas, met: int) -> None:
     """At some rounds: which columns are dense, and their centres and scales; the row is standardised anew."""
     losses = np.int64(store.numbers[LOSSES])
     if _decides_dense(losses):
-        _decide_dense(store, losses, entries, log)
+        _decide_dense(store, losses, entries, log, met)
     _centre(store, losses, entries, log)
     _settle_intercept(store, log)
     flat, columns, x, zs = store.flat, entries.column, entries.value, entries.z
@@ -393,10 +393,11 @@ def _judge_again(store: Store, rows: AnyRows, i: int, y: int) -> tuple[float, in
 
 
 @jit
-def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, t0: int) -> tuple[int, int, int]:
+def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, met: int, t0: int) -> tuple[int, int, int]:  # fmt: skip  # noqa: E501
     """Learn rows, which are rounds t0+1, t0+2, …: (rows learned, the width that they need or −1, entries wanted).
 
-    Fewer than all: the next is not fit for a kernel (−1), or it may need more entries than there is room for.
+    Fewer than all: the next is not fit for a kernel (−1), or it may need more entries than there is room for. `met`
+    columns are all that were met before: there may be room for many more, which nobody need look at.
     """
     flat, dense, numbers, cursor = store.flat, store.dense, store.numbers, log.cursor
     columns, zs, squares, steps = entries.column, entries.z, entries.squares, entries.step
@@ -414,7 +415,7 @@ def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, t
         if margin > 0.0 and margin * margin >= bias + filled:
             continue
         losses, many, start = np.int64(numbers[LOSSES]) + 1, np.int64(numbers[DENSE]), cursor[1]
-        most = length(rows, i) + many + (_dense_after(flat, losses) if _decides_dense(losses) else 0)
+        most = length(rows, i) + many + (_dense_after(flat, losses, max(met, width)) if _decides_dense(losses) else 0)
         if room < most or values < start + (2 * most + 2) * outputs:
             done = np.int64(i)
             break
@@ -424,7 +425,7 @@ def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, t
         if strayed > 0:
             now += y[i] * _rescale_strayed(store, entries, strayed, log)
         if _has_few_bits(losses):
-            _look_at_dense(store, entries, n, log)
+            _look_at_dense(store, entries, n, log, max(met, width))
             many = np.int64(numbers[DENSE])
         if cursor[1] > start and (outputs > 1 or _has_few_bits(losses)):
             now, rival = _judge_again(store, rows, i, y[i])

@@ -10,7 +10,7 @@ import numpy as np
 from onepass.background import Background
 from onepass.errors import LimitError
 from onepass.learners import Learner
-from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, part
+from onepass.rows import AnyRows, Floats, Ints, part
 from onepass.runs.adapting import DENSE, DROPPED, INTERCEPT, LOSSES, Multiple, Single, Store, adapt, standardise
 from onepass.runs.adaptive_rows import COUNT, INV, S1, S2, A, Entries, U, W
 from onepass.runs.carrying import SUMS, Carried, changes
@@ -19,7 +19,6 @@ from onepass.runs.run import Frame, UnsoundError, values_in
 from onepass.state_checks import need, need_alike, need_fields
 from onepass.trace.log import Log, no_deltas
 
-ROOM = 1 << 13  # columns that may be met: room that is not used costs nothing
 SPARE_LOG = 32 << 20  # bytes of the log that are kept for whoever may ask for another conversion than the declared one
 FIELDS = ("columns", "b", "ub", "numbers", "dense")  # of the store that change
 
@@ -110,7 +109,8 @@ class AdaptiveRun(LoggedRun):
             self.log = self.log.with_room(len(y), values_in(rows))
         while done < len(y):
             rest = part(rows, done, len(y)) if done else rows
-            n, width, entries = adapt(self.store, rest, y[done:], self.log, self.entries, rounds + done)
+            given = (self.store, rest, y[done:], self.log, self.entries)
+            n, width, entries = adapt(*given, self._width, rounds + done)
             if width < 0 or (columns is not None and width > columns):
                 raise UnsoundError
             self._width = max(self._width, width)
@@ -137,18 +137,10 @@ class AdaptiveRun(LoggedRun):
     # --- rows that nobody has looked at -------------------------------------------------------------------------------
 
     def mark(self, rows: AnyRows, columns: int | None, several: bool) -> StoreMark | None:
-        """All that the store holds, and the log's end.
-
-        For one piece it pays where that is less than the values: a batch of a few rows is looked at instead.
-        """
-        frame = self.frame
-        if isinstance(rows, Rows) and rows.indices.dtype != np.int32:
-            return None
-        size = self._width * (8 if frame.outputs == 1 else 8 + 2 * frame.outputs)
-        if self._folds or not (several or (size <= values_in(rows) and not self._may_fold(rows))):
-            return None
-        width = columns if several or isinstance(rows, Dense) else min(ROOM // frame.outputs, frame.most)
-        if not width or width > frame.most:
+        """All that the store holds, and the log's end."""
+        outputs = self.frame.outputs
+        width = self._unchecked_width(rows, columns, several, 8 if outputs == 1 else 8 + 2 * outputs)
+        if width is None:
             return None
         self._make_room(width)
         ledger = copy.deepcopy(self.ledger.state()) if several else None
@@ -174,8 +166,8 @@ class AdaptiveRun(LoggedRun):
     def dropped(self) -> bool:
         return bool(self.store.numbers[DROPPED])
 
-    def total(self, rounds: int) -> Floats:
-        return np.asarray(rounds * self.last() - self.running_sum())
+    def total(self, rounds: int, last: Floats) -> Floats:
+        return np.asarray(rounds * last - self.running_sum())
 
     def _may_fold(self, rows: AnyRows) -> bool:
         return self.frame.needs_log and super()._may_fold(rows)

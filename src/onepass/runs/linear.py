@@ -10,13 +10,11 @@ import numpy as np
 from onepass.background import Background
 from onepass.learners import Learner, Setting
 from onepass.loop import GREW, RADIUS2, SCALE, Head, first_state, head_of, keep, learn, renew_norm
-from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
+from onepass.rows import AnyRows, Floats, Ints
 from onepass.runs.logged import LoggedRun
 from onepass.runs.run import Frame, UnsoundError, values_in
 from onepass.state_checks import need, need_alike, need_fields, need_same_shapes
 from onepass.trace.log import empty_log
-
-ROOM = 1 << 16  # weights of features that may be met: room that is not used costs nothing
 
 
 class Mark(NamedTuple):
@@ -114,18 +112,9 @@ class LinearRun(LoggedRun):
     # --- rows that nobody has looked at -------------------------------------------------------------------------------
 
     def mark(self, rows: AnyRows, columns: int | None, several: bool) -> Mark | None:
-        """Weights, step and the log's end; of several pieces also the ledger, since earlier ones enter it.
-
-        What is folded cannot be put back. For one piece it pays where the weights are fewer than the values: a batch of
-        a few rows is looked at instead.
-        """
-        frame = self.frame
-        if isinstance(rows, Rows) and rows.indices.dtype != np.int32:
-            return None
-        if self._folds or not (several or (self.weights.size <= values_in(rows) and not self._may_fold(rows))):
-            return None
-        width = columns if several or isinstance(rows, Dense) else min(ROOM // frame.outputs, frame.most)
-        if not width or width > frame.most:
+        """Weights, step and the log's end; of several pieces also the ledger, since earlier ones enter it."""
+        width = self._unchecked_width(rows, columns, several, self.frame.outputs)
+        if width is None:
             return None
         self.make_room(width)
         ledger = copy.deepcopy(self.ledger.state()) if several else None

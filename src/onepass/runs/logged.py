@@ -6,14 +6,18 @@ import copy
 from abc import abstractmethod
 from typing import Any, Self
 
+import numpy as np
+
 from onepass.background import Background
 from onepass.learners import Learner
-from onepass.rows import AnyRows, Floats, count
+from onepass.rows import AnyRows, Dense, Floats, Rows, count
 from onepass.runs.run import Frame, LearnerRun, values_in
 from onepass.state_checks import need
 from onepass.trace.columns import Columns, check_columns, empty_columns
 from onepass.trace.grid import coarse, floor_index
 from onepass.trace.log import PER_UPDATE, PER_VALUE, Log, check_log
+
+ROOM = 1 << 16  # numbers of columns that may be met: room that is not used costs nothing
 
 
 class LoggedRun(LearnerRun):
@@ -29,6 +33,21 @@ class LoggedRun(LearnerRun):
     def expect(self, rows: AnyRows) -> None:
         """Room in the log for a whole batch at once: growing copies, and room that is not used costs nothing."""
         self.log = self.log.with_room(count(rows), min(values_in(rows), self.frame.memory // PER_VALUE))
+
+    def _unchecked_width(self, rows: AnyRows, columns: int | None, several: bool, numbers: int) -> int | None:
+        """The width to make room for before rows that nobody has looked at; None: look at them first.
+
+        What is folded cannot be put back. A mark copies `numbers` for every column met: for one piece that pays where
+        they are fewer than the values, so a batch of a few rows is looked at instead.
+        """
+        most = self.frame.most
+        if isinstance(rows, Rows) and rows.indices.dtype != np.int32:
+            return None
+        held = (1 + self.width) * numbers
+        if self._folds or not (several or (held <= values_in(rows) and not self._may_fold(rows))):
+            return None
+        width = columns if several or isinstance(rows, Dense) else min(ROOM // numbers, most)
+        return width if width and width <= most else None
 
     def kept_log(self) -> Log | None:
         return self.log.cut() if self._columns is None else None

@@ -172,8 +172,8 @@ class LearnerRun(ABC):
         """What this run adds to where the runs after it start: such arrays add."""
         return self.last()
 
-    def total(self, rounds: int) -> Floats | None:
-        """Σ of the hypothesis in use over all rounds, laid out as the weights; None: it is not kept."""
+    def total(self, rounds: int, last: Floats) -> Floats | None:
+        """Σ of the hypothesis in use over all rounds, of which `last` is the living one; None: it is not kept."""
         return None
 
     @property
