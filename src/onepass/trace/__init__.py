@@ -5,6 +5,7 @@ from onepass.trace.evidence import CandidateLosses, Evidence, SettledCutoff, Sur
 from onepass.trace.hypotheses import CompactedMembers, Hypotheses
 from onepass.trace.merging import merge
 from onepass.trace.trace import Trace, combine
+from onepass.trace.watched import WatchedEvidence
 
 __all__ = [
     "CandidateLosses",
@@ -16,6 +17,7 @@ __all__ = [
     "Terms",
     "Trace",
     "Updates",
+    "WatchedEvidence",
     "combine",
     "merge",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from onepass.learners import Learner, Setting
 from onepass.rows import Floats, Ints
 from onepass.trace.grid import floor_index
 from onepass.trace.tally import Tally
+from onepass.trace.watched import WatchedEvidence
 
 
 class Terms(NamedTuple):
@@ -28,6 +29,10 @@ class Terms(NamedTuple):
     horizon: int | None = None
     cutoffs: str = "grid"
     labels: tuple[Any, ...] = ()  # as they are coded: of two, the first is −1
+    expected_rows: int | None = None  # as declared: it sets prices and nothing else
+    positive: Any = None  # the class that false alarms and misses speak of
+    cost: tuple[tuple[Any, Any, float], ...] | None = None  # of (label, prediction), where mistakes are not alike
+    target: tuple[str, float] | None = None  # of a threshold: the kind of rate, and its limit
 
     @property
     def outputs(self) -> int:
@@ -82,7 +87,8 @@ class Evidence:
     first: Survivor
     ended: Updates | None = None  # every finished hypothesis by itself, while the log is kept
     pocket: Survivor | None = None  # the longest survivor, where it is not to be found in `ended`
-    candidates: dict[str, CandidateLosses] = field(default_factory=dict)  # by conversion
+    candidates: CandidateLosses | None = None  # of the conversion `validation`
+    watched: WatchedEvidence | None = None
     void: tuple[str, ...] = ()  # reasons why no certificate may be given
     assumed: tuple[str, ...] = ()  # what certificates must say beyond their own assumptions
     merged: bool = False  # whether several runs left this
@@ -134,13 +140,13 @@ class Evidence:
         if not learner.keeps_rows:
             raise ConversionError(
                 f"{what} needs update rows, and the hypotheses of {type(learner).__name__} are no sums of "
-                "rows (x − T changes with every row). Choose last, average, cutoff, or declare penalised."
+                "rows (x − T changes with every row). Choose frozen, last, average or cutoff."
             )
         if self.dropped:
             raise ConversionError(
                 f"{what} needs the change of every update, and these were let go: they outgrew their room, and the "
                 "declared conversion does without them. Declare cutoff, longest or suffix before the first row, or "
-                "choose last or average."
+                "choose frozen, last or average."
             )
         if self.ended is None:
             grew = " (or when normalising had raised the scale so far that sums of rows would have cancelled)"

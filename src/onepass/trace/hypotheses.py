@@ -5,6 +5,7 @@ Members are what weights are given to: hypotheses 0, 1, … of the log, or after
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -40,7 +41,8 @@ class Hypotheses:
     columns: Columns | None
     total: Floats | None = None  # Σ of the hypothesis in use over all rounds, where the learner keeps it; as `last`
     origin: Floats | None = None  # w_0, where the pass did not start at 0; as `last`, perhaps with fewer features
-    frozen: dict[str, dict[int, Floats]] = field(default_factory=dict)  # by conversion and number of the candidate
+    frozen: dict[int, Floats] = field(default_factory=dict)  # the candidates of `validation`, by their round
+    watched: Callable[[int], Floats] | None = None  # the weights of the watched model of this round
 
     @cached_property
     def survival(self) -> Ints:
