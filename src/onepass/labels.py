@@ -18,6 +18,11 @@ DECLARE = Phrase("for more than two classes, declare them all in `{}`", Argument
 FIRST = 1000  # rows that are looked at first for labels not met before
 
 
+def sortable(label: Label) -> tuple[bool, Any]:
+    """A key that sorts labels: numbers, then text."""
+    return isinstance(label, str), label
+
+
 @dataclass(frozen=True)
 class Labels:
     """The classes of a pass: declared before the first row, or the first two labels met, however late.

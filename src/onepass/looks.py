@@ -25,3 +25,15 @@ def next_look(t: int) -> int:
     """
     step = 1 << max(0, (t + 1).bit_length() - 7)
     return -(-(t + 1) // step) * step
+
+
+def last_look(t: int) -> int:
+    """The last round up to t at which `looks` is true; 0: there is none.
+
+    >>> last_look(0), last_look(127), last_look(1000)
+    (0, 127, 1000)
+    >>> last_look(1030)
+    1024
+    """
+    step = 1 << max(0, t.bit_length() - 7)
+    return t - t % step

@@ -393,6 +393,14 @@ def _judge_again(store: Store, rows: AnyRows, i: int, y: int) -> tuple[float, in
 
 
 @jit
+def sum_columns(flat: Floats, width: int, rounds: float, out: Floats) -> None:
+    """out[f] = t·w − u: Σ_{j≤t} w_j after round t, for two classes; columns never learned are 0 and are left alone."""
+    for f in range(np.uint64(width)):
+        if flat[at(f, COUNT)] > 0.0:
+            out[f] = rounds * flat[at(f, W)] - flat[at(f, U)]
+
+
+@jit
 def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, met: int, t0: int) -> tuple[int, int, int]:  # fmt: skip  # noqa: E501
     """Learn rows, which are rounds t0+1, t0+2, …: (rows learned, the width that they need or −1, entries wanted).
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,15 +12,25 @@ from onepass.background import Background
 from onepass.errors import LimitError
 from onepass.learners import Learner
 from onepass.rows import AnyRows, Floats, Ints, part
-from onepass.runs.adapting import DENSE, DROPPED, INTERCEPT, LOSSES, Multiple, Single, Store, adapt, standardise
-from onepass.runs.adaptive_rows import COUNT, INV, S1, S2, A, Entries, U, W
+from onepass.runs.adapting import (
+    DENSE,
+    DROPPED,
+    INTERCEPT,
+    LOSSES,
+    Multiple,
+    Single,
+    Store,
+    adapt,
+    standardise,
+    sum_columns,
+)
+from onepass.runs.adaptive_rows import COUNT, INV, S1, S2, A, Entries, W
 from onepass.runs.carrying import SUMS, Carried, changes
 from onepass.runs.logged import LoggedRun
 from onepass.runs.run import Frame, UnsoundError, values_in
 from onepass.state_checks import need, need_alike, need_fields
 from onepass.trace.log import Log, no_deltas
 
-SPARE_LOG = 32 << 20  # bytes of the log that are kept for whoever may ask for another conversion than the declared one
 FIELDS = ("columns", "b", "ub", "numbers", "dense")  # of the store that change
 
 
@@ -91,12 +102,6 @@ class AdaptiveRun(LoggedRun):
         weights = store.columns[:width, W : W + 1] if isinstance(store, Single) else store.w[:width]
         return np.concatenate([store.b[None, :], weights])
 
-    def running_sum(self) -> Floats:
-        """u, laid out as the weights: Σ_{j≤t} w_j = t·w − u after round t."""
-        store, width = self.store, self._width
-        sums = store.columns[:width, U : U + 1] if isinstance(store, Single) else store.u[:width]
-        return np.concatenate([store.ub[None, :], sums])
-
     def settle_norm(self) -> None:
         pass
 
@@ -121,7 +126,7 @@ class AdaptiveRun(LoggedRun):
         self.ledger.count(self.log, before)
         if self.background.active:
             self.background.submit(self.ledger.enter, self.log.cut(), self.loss_bound)
-        if not (self._undoable and self.frame.needs_log):  # a mark keeps a log that is let go
+        if not self._undoable or self._lets_go:  # a mark keeps a log that is let go
             self.fold_if_due()
 
     def _enlarge(self, entries: int) -> None:
@@ -145,12 +150,13 @@ class AdaptiveRun(LoggedRun):
         self._make_room(width)
         ledger = copy.deepcopy(self.ledger.state()) if several else None
         self._undoable = several
-        return StoreMark(copy.deepcopy(self._carried()), self._width, self.log, self.log.cursor.copy(), ledger)
+        log = (self.log, self.log.cursor.copy(), self._dropped)
+        return StoreMark(copy.deepcopy(self._carried()), self._width, *log, ledger)
 
     def rewind(self, mark: StoreMark) -> None:
         self._undoable = False
         self._adopt(mark.carried, mark.width)
-        self.log = mark.log
+        self.log, self._dropped = mark.log, mark.dropped
         self.log.cursor[:] = mark.cursor
         self._size = self.log.size
         if mark.ledger is not None:
@@ -163,51 +169,27 @@ class AdaptiveRun(LoggedRun):
         return False
 
     @property
-    def dropped(self) -> bool:
-        return bool(self.store.numbers[DROPPED])
+    def _lets_go(self) -> bool:
+        return not self.frame.needs_log
 
     def total(self, rounds: int, last: Floats) -> Floats:
-        return np.asarray(rounds * last - self.running_sum())
+        store, width = self.store, self._width
+        total = np.zeros_like(last)
+        total[0] = rounds * store.b - store.ub
+        if isinstance(store, Single):
+            sum_columns(store.flat, width, float(rounds), total[1:].reshape(-1))
+        else:
+            total[1:] = rounds * store.w[:width] - store.u[:width]
+        return total
 
-    def _may_fold(self, rows: AnyRows) -> bool:
-        return self.frame.needs_log and super()._may_fold(rows)
-
-    def fold_if_due(self) -> None:
-        """Where the declared conversion does without the log, one that has outgrown its room is let go, not folded."""
-        if self.frame.needs_log:
-            super().fold_if_due()
-            return
-        self._undoable = False
-        if self.dropped or self._size > self.log_room:
-            self._drop()
-
-    @property
-    def log_room(self) -> int:
-        return self.frame.memory if self.frame.needs_log else min(SPARE_LOG, self.frame.memory)
+    def sum_so_far(self, rounds: int) -> Callable[[], Floats]:
+        total = self.total(rounds, np.empty((1 + self._width, self.frame.outputs)))
+        return lambda: total
 
     def _drop(self) -> None:
-        self.background.join()
-        self.enter_tally()
-        if self.log_shared or not self.dropped:  # a trace that somebody keeps may see these arrays
-            self.log, self.log_shared = self.empty, False
+        super()._drop()
+        self.store = self.store._replace(numbers=self.store.numbers.copy())  # a twin without its log shares the old
         self.store.numbers[DROPPED] = 1.0
-        self.log.cursor[:] = self._size = 0
-        self.ledger.entered = 0
-
-    def kept_log(self) -> Log | None:
-        return None if self.dropped else super().kept_log()
-
-    def compacted(self) -> Self:
-        if self.frame.needs_log:
-            return super().compacted()
-        self.enter_tally()
-        twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        twin.ledger = copy.copy(self.ledger)
-        twin.store = self.store._replace(numbers=self.store.numbers.copy())
-        twin.log_shared = True
-        twin._drop()
-        return twin
 
     # --- state --------------------------------------------------------------------------------------------------------
 
@@ -249,6 +231,7 @@ class AdaptiveRun(LoggedRun):
         need("w" not in carried or len(carried["w"]) == len(carried["u"]) == width, what)
         need(dense.size == carried["numbers"][DENSE] and bool((np.diff(dense) > 0).all()), what)
         need(not dense.size or 0 <= dense[0] <= dense[-1] < width, what)
+        need(bool(carried["numbers"][DROPPED]) == state["dropped"], what)
         self.check_record(state, rounds, width)
         return width
 
@@ -260,6 +243,7 @@ class StoreMark(NamedTuple):
     width: int
     log: Log
     cursor: Ints  # its end
+    dropped: bool
     ledger: dict[str, Any] | None
 
 

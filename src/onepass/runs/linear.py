@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +15,9 @@ from onepass.loop import GREW, RADIUS2, SCALE, Head, first_state, head_of, keep,
 from onepass.rows import AnyRows, Floats, Ints
 from onepass.runs.logged import LoggedRun
 from onepass.runs.run import Frame, UnsoundError, values_in
+from onepass.runs.running_sum import RunningSum
 from onepass.state_checks import need, need_alike, need_fields, need_same_shapes
-from onepass.trace.log import empty_log
+from onepass.trace.log import Log, empty_log
 
 
 class Mark(NamedTuple):
@@ -22,8 +25,11 @@ class Mark(NamedTuple):
 
     weights: Floats
     step: Floats
-    cursor: Ints  # the end of the log, which only grows
+    log: Log
+    cursor: Ints  # its end
+    dropped: bool
     ledger: dict[str, Any] | None
+    running: dict[str, Any] | None
 
 
 class LinearRun(LoggedRun):
@@ -33,6 +39,7 @@ class LinearRun(LoggedRun):
         super().__init__(learner, frame, background, origin, empty_log())
         self.weights = np.zeros((1 + (frame.features or 0), frame.outputs)) if origin is None else origin.copy()
         self.step_state = first_state()
+        self.running = RunningSum(frame.outputs, frame.bias, origin) if frame.sums else None
         self._take_room(self.weights)
         self.widen(frame.features or 0)
         if origin is not None:
@@ -99,7 +106,7 @@ class LinearRun(LoggedRun):
             self._size = log.size
             self._keep(rows, before)
             self.ledger.count(log, before)
-        if not self._undoable:
+        if not self._undoable or self._lets_go:  # a mark keeps a log that is let go
             self.fold_if_due()
 
     def _keep(self, rows: AnyRows, first: int) -> None:
@@ -108,6 +115,15 @@ class LinearRun(LoggedRun):
         self.background.submit(keep, log, rows, first)
         if self.background.active:  # of few rows it pays only when somebody asks
             self.background.submit(self.ledger.enter, log, self.loss_bound)
+        if self.running is not None:
+            self.background.submit(self.running.follow, log, first, self.width)
+
+    def sum_so_far(self, rounds: int) -> Callable[[], Floats]:
+        assert self.running is not None
+        return partial(self.running.total, rounds, self.width)
+
+    def total(self, rounds: int, last: Floats) -> Floats | None:
+        return None if self.running is None else self.running.total(rounds, self.width)
 
     # --- rows that nobody has looked at -------------------------------------------------------------------------------
 
@@ -119,16 +135,26 @@ class LinearRun(LoggedRun):
         self.make_room(width)
         ledger = copy.deepcopy(self.ledger.state()) if several else None
         self._undoable = several
-        return Mark(self.weights.copy(), self.step_state.copy(), self.log.cursor.copy(), ledger)
+        running = copy.deepcopy(self.running.state()) if several and self.running is not None else None
+        log = (self.log, self.log.cursor.copy(), self._dropped)
+        return Mark(self.weights.copy(), self.step_state.copy(), *log, ledger, running)
 
     def rewind(self, mark: Mark) -> None:
         known, self._undoable = len(mark.weights), False
         self.room[known:] = 0.0
         self.weights = self.room[:known]
-        self.weights[:], self.step_state[:], self.log.cursor[:] = mark.weights, mark.step, mark.cursor
+        self.weights[:], self.step_state[:] = mark.weights, mark.step
+        self.log, self._dropped = mark.log, mark.dropped
+        self.log.cursor[:] = mark.cursor
+        if self.running is not None and mark.running is not None:
+            self.running.restore(mark.running)
         self._size = self.log.size
         if mark.ledger is not None:
             self.ledger.restore(mark.ledger)
+
+    @property
+    def _lets_go(self) -> bool:
+        return not self.frame.needs_log and self.running is not None
 
     @property
     def _must_fold(self) -> bool:
@@ -137,11 +163,14 @@ class LinearRun(LoggedRun):
     # --- state --------------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        return {**super().state(), "weights": self.weights, "step": self.step_state}
+        running = None if self.running is None else self.running.state()
+        return {**super().state(), "weights": self.weights, "step": self.step_state, "running": running}
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
         self.weights, self.step_state = state["weights"], state["step"]
+        if self.running is not None:
+            self.running.restore(state["running"])
         self._take_room(self.weights)
 
     def check_state(self, state: Any, rounds: int) -> int:
@@ -152,5 +181,8 @@ class LinearRun(LoggedRun):
         width = len(weights) - 1
         need(width <= self.frame.most, "weights")
         need_same_shapes(state["step"], self.step_state, "the learner's state")
+        need((state["running"] is None) == (self.running is None), "the sum of the hypotheses")
+        if self.running is not None:
+            self.running.check_state(state["running"], rounds)
         self.check_record(state, rounds, width)
         return width

@@ -17,6 +17,7 @@ from onepass.trace.columns import Columns, check_columns, empty_columns
 from onepass.trace.grid import coarse, floor_index
 from onepass.trace.log import PER_UPDATE, PER_VALUE, Log, check_log
 
+SPARE_LOG = 32 << 20  # bytes of the log that are kept for whoever may ask for another conversion than the declared one
 ROOM = 1 << 16  # numbers of columns that may be met: room that is not used costs nothing
 
 
@@ -29,6 +30,7 @@ class LoggedRun(LearnerRun):
         self._columns: Columns | None = None
         self._size = 0  # of the log, in bytes
         self._undoable = False  # whether a mark is held: nothing is folded meanwhile
+        self._dropped = False  # whether the log was let go
 
     def expect(self, rows: AnyRows) -> None:
         """Room in the log for a whole batch at once: growing copies, and room that is not used costs nothing."""
@@ -50,10 +52,24 @@ class LoggedRun(LearnerRun):
         return width if width and width <= most else None
 
     def kept_log(self) -> Log | None:
-        return self.log.cut() if self._columns is None else None
+        return self.log.cut() if self._columns is None and not self._dropped else None
 
     def columns(self) -> Columns | None:
         return self._columns
+
+    @property
+    def dropped(self) -> bool:
+        return self._dropped
+
+    @property
+    def log_room(self) -> int:
+        """Bytes that kept updates may take."""
+        return min(SPARE_LOG, self.frame.memory) if self._lets_go else self.frame.memory
+
+    @property
+    @abstractmethod
+    def _lets_go(self) -> bool:
+        """Whether the declared conversion does without the log: if it outgrows its room it is let go, not folded."""
 
     @property
     @abstractmethod
@@ -68,7 +84,7 @@ class LoggedRun(LearnerRun):
     def _may_fold(self, rows: AnyRows) -> bool:
         """Whether updates may be folded into columns while these rows are learned."""
         size = self._size + count(rows) * PER_UPDATE + values_in(rows) * PER_VALUE
-        return self._folds or size > self.frame.memory
+        return not self._lets_go and (self._folds or size > self.frame.memory)
 
     def may_refuse(self, rows: AnyRows, width: int, rounds: int) -> bool:
         if not self._may_fold(rows):
@@ -78,8 +94,21 @@ class LoggedRun(LearnerRun):
 
     def fold_if_due(self) -> None:
         self._undoable = False
-        if self._columns is not None or self._size > self.frame.memory or self._must_fold:
+        if self._lets_go:
+            if self._dropped or self._size > self.log_room or self._must_fold:
+                self._drop()
+        elif self._columns is not None or self._size > self.frame.memory or self._must_fold:
             self.compact()
+
+    def _drop(self) -> None:
+        """Let the log go: all that is still asked of it is in the tally."""
+        self.background.join()
+        self.enter_tally()
+        if self.log_shared or not self._dropped:  # a trace that somebody keeps, or a mark, may see these arrays
+            self.log, self.log_shared = self.empty, False
+        self._dropped = True
+        self.log.cursor[:] = self._size = 0
+        self.ledger.entered = 0
 
     def compact(self) -> None:
         """Fold the log into columns; from the start, so that it does not matter when this was first called."""
@@ -98,6 +127,10 @@ class LoggedRun(LearnerRun):
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin.ledger = copy.copy(self.ledger)
+        if self._lets_go:
+            twin.log_shared = True
+            twin._drop()
+            return twin
         twin.log = self.log.cut()
         twin.compact()
         twin.log = self.empty
@@ -105,10 +138,11 @@ class LoggedRun(LearnerRun):
 
     def state(self) -> dict[str, Any]:
         self.enter_tally()
-        return {"ledger": self.ledger.state(), "log": self.log.cut(), "columns": self._columns}
+        kept = {"log": self.log.cut(), "columns": self._columns, "dropped": self._dropped}
+        return {"ledger": self.ledger.state(), **kept}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.log, self._columns = state["log"], state["columns"]
+        self.log, self._columns, self._dropped = state["log"], state["columns"], state["dropped"]
         self._size = self.log.size
         self.ledger.restore(state["ledger"])
 
@@ -117,6 +151,7 @@ class LoggedRun(LearnerRun):
         frame, log = self.frame, state["log"]
         check_log(log, self.empty, rounds, frame.outputs, width)
         self.ledger.check_state(state["ledger"], rounds, log)
+        need(type(state["dropped"]) is bool and (self._lets_go or not state["dropped"]), "the log")
         if state["columns"] is not None:
             need(log.updates == 0, "the columns")
             check_columns(state["columns"], rounds, frame.outputs, width, frame.memory)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -35,6 +35,7 @@ class Frame(NamedTuple):
     memory: int  # bytes that kept rows and columns may take
     elapsed: int  # rounds before the first, which a falling rate has seen
     needs_log: bool  # whether the declared conversion is made of what the log holds
+    sums: bool  # whether sums of all hypotheses so far will be asked for on the way
 
 
 class Ledger:
@@ -171,6 +172,11 @@ class LearnerRun(ABC):
     def leaves(self) -> Floats:
         """What this run adds to where the runs after it start: such arrays add."""
         return self.last()
+
+    @abstractmethod
+    def sum_so_far(self, rounds: int) -> Callable[[], Floats]:
+        """Σ of the hypothesis in use over all rounds so far, (1 + features, outputs): a function that gives it when
+        its turn has come in the background."""
 
     def total(self, rounds: int, last: Floats) -> Floats | None:
         """Σ of the hypothesis in use over all rounds, of which `last` is the living one; None: it is not kept."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from onepass.background import Background
 from onepass.learners import Learner
@@ -72,6 +75,12 @@ class ShiftedRun(LearnerRun):
 
     def last(self) -> Floats:
         return weights_of(self.lazy)
+
+    def sum_so_far(self, rounds: int) -> Callable[[], Floats]:
+        columns = columns_of(self.lazy)
+        alive = rounds - self.ledger.since
+        total = columns.combine(columns.survival.astype(np.float64)) + alive * self.last()
+        return lambda: total
 
     def kept_log(self) -> Log | None:
         return None
