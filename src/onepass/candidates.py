@@ -1,8 +1,6 @@
-"""Candidates frozen during the pass, at rounds 1, 2, 4, 8, … fixed before the data, and watched on later rows.
+"""Hypotheses frozen during the pass, at rounds 1, 2, 4, 8, …, and judged on rows that are kept out of it.
 
-Because candidate i was fixed before it met those rows, its losses on them certify itself, in 0-1 loss too: the one way
-to certify the averaged vector that is deployed. Only the newest are watched and kept; older ones cost a score per row
-and are hardly ever the best. See Cesa-Bianchi and Gentile 2006.
+That is the conversion `validation`, a rival of `frozen`, which keeps no row out. Only the newest are judged and kept.
 """
 
 from __future__ import annotations
@@ -24,9 +22,8 @@ MOST = 64
 
 @dataclass
 class FrozenCandidates:
-    """The live candidates of one kind: `what` is "hypothesis" or "average"."""
+    """The live candidates."""
 
-    what: str
     tally: Tally = field(default_factory=lambda: empty_tally(MOST))
     live: dict[int, Floats] = field(default_factory=dict)  # number i (frozen at round 2^i) → weights
 

@@ -1,0 +1,163 @@
+"""All watched models judge a row in one walk over it: their weights stand side by side, one line per feature.
+
+Scores are summed in the order in which a model of its own sums them (`rows.scan`, `rows.dots`), so that what is
+deployed says of every row, exact ties included, what it said when it was watched.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from onepass._jit import by_type, jit, prefetch
+from onepass.rows import AHEAD, AnyRows, Dense, Floats, Ints, Rows
+from onepass.trace.watched import Watched
+
+RECENT = 1024  # scores of the newest candidate that are remembered, for the borders of the next one's bins
+
+
+class Board(NamedTuple):
+    """What the kernel reads and writes. A lane is one output of one slot: slot · outputs + output."""
+
+    weights: Floats  # (features · lanes): one line per feature
+    intercepts: Floats  # (lanes)
+    sums: Floats  # (4 · lanes): partial sums of one row
+    wrong: npt.NDArray[np.uint8]  # (slots): whether it misjudges the row
+    elders: Ints  # (slots): the slot of its elder, −1: none is watched; −2: the slot is empty
+    recent: Floats  # (1024): a ring
+    progress: Ints  # scores that have entered it; the slot of the newest candidate, −1: none
+
+
+def _add_rows(rows, i, weights, lanes, group, sums):  # type: ignore[no-untyped-def]
+    indices, values = rows.indices, rows.values
+    j, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
+    ahead = AHEAD if end + AHEAD <= np.uint64(indices.size) else np.uint64(0)
+    while j + np.uint64(4) <= end:
+        for q in range(np.uint64(4)):
+            prefetch(weights, np.uint64(np.uint32(indices[j + ahead + q])) * lanes)
+            x, line, at = np.float64(values[j + q]), np.uint64(np.uint32(indices[j + q])) * lanes, q * group
+            for c in range(lanes):
+                sums[at + c] += weights[line + c] * x
+        j += np.uint64(4)
+    while j < end:
+        x, line = np.float64(values[j]), np.uint64(np.uint32(indices[j])) * lanes
+        for c in range(lanes):
+            sums[c] += weights[line + c] * x
+        j += np.uint64(1)
+
+
+def _add_dense(rows, i, weights, lanes, group, sums):  # type: ignore[no-untyped-def]
+    values = rows.values[i]
+    j, end = np.uint64(0), np.uint64(values.size)
+    while j + np.uint64(4) <= end:
+        for q in range(np.uint64(4)):
+            x, line, at = np.float64(values[j + q]), (j + q) * lanes, q * group
+            for c in range(lanes):
+                sums[at + c] += weights[line + c] * x
+        j += np.uint64(4)
+    while j < end:
+        x, line = np.float64(values[j]), j * lanes
+        for c in range(lanes):
+            sums[c] += weights[line + c] * x
+        j += np.uint64(1)
+
+
+# add(rows, i, weights, lanes, group, sums): sums[q·group + lane] += weights·x, where q is the value's place in its four
+add = by_type({Rows: _add_rows, Dense: _add_dense})
+
+
+@jit
+def _bin(borders: Floats, score: float) -> int:
+    """How many of the 128 borders of a slot are at or below the score; without a branch, since none is likely."""
+    at = np.uint64(0)
+    step = np.uint64(64)
+    while step > np.uint64(0):
+        at += step * np.uint64(borders[at + step - np.uint64(1)] <= score)
+        step >>= np.uint64(1)
+    return int(at + np.uint64(borders[at] <= score))
+
+
+@jit
+def watch_two(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched) -> None:
+    """Two classes, labels ±1: count what every watched model makes of these rows. They were looked at before."""
+    weights, intercepts, sums, wrong, elders = board.weights, board.intercepts, board.sums, board.wrong, board.elders
+    met, mistakes, pair, bins, borders = counts.rows, counts.mistakes, counts.pair, counts.bins, counts.borders
+    recent, entered, newest = board.recent, np.uint64(board.progress[0]), board.progress[1]
+    slots = np.uint64(elders.size)
+    for i in range(np.uint64(y.size)):
+        sums[:] = 0.0
+        add(rows, i, weights, slots, slots, sums)
+        label = np.uint64(y[i] > 0)
+        for k in range(slots):
+            total = (sums[k] + sums[k + slots]) + (sums[k + slots * np.uint64(2)] + sums[k + slots * np.uint64(3)])
+            score = total + bias * intercepts[k]
+            wrong[k] = not y[i] * score > 0.0
+            if elders[k] != -2:
+                bins[k, label, _bin(borders[k], score)] += 1
+                met[k, label] += 1
+                mistakes[k, label] += wrong[k]
+            if np.int64(k) == newest:
+                recent[entered & np.uint64(RECENT - 1)] = score
+                entered += np.uint64(1)
+        for k in range(slots):
+            if elders[k] >= 0:
+                pair[k, label, wrong[elders[k]], wrong[k]] += 1
+    board.progress[0] = entered
+
+
+@jit
+def watch_several(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched) -> None:
+    """Several classes, labels 0, 1, …: the same, and the score in the bins is the margin of the class chosen."""
+    weights, intercepts, sums, wrong, elders = board.weights, board.intercepts, board.sums, board.wrong, board.elders
+    met, mistakes, pair, bins, borders = counts.rows, counts.mistakes, counts.pair, counts.bins, counts.borders
+    recent, entered, newest = board.recent, np.uint64(board.progress[0]), board.progress[1]
+    slots, lanes = np.uint64(elders.size), np.uint64(intercepts.size)
+    outputs = lanes // slots
+    for i in range(np.uint64(y.size)):
+        for c in range(lanes):
+            sums[c] = bias * intercepts[c]
+        add(rows, i, weights, lanes, np.uint64(0), sums)
+        label = np.uint64(y[i])
+        for k in range(slots):
+            own, top, second = sums[k * outputs + label], -np.inf, -np.inf
+            rival = -np.inf
+            for c in range(outputs):
+                score = sums[k * outputs + c]
+                if c != label and score > rival:
+                    rival = score
+                if score > top:
+                    top, second = score, top
+                elif score > second:
+                    second = score
+            wrong[k] = not own > rival
+            if elders[k] != -2:
+                bins[k, np.uint64(1 - wrong[k]), _bin(borders[k], top - second)] += 1
+                met[k, label] += 1
+                mistakes[k, label] += wrong[k]
+            if np.int64(k) == newest:
+                recent[entered & np.uint64(RECENT - 1)] = top - second
+                entered += np.uint64(1)
+        for k in range(slots):
+            if elders[k] >= 0:
+                pair[k, label, wrong[elders[k]], wrong[k]] += 1
+    board.progress[0] = entered
+
+
+@jit
+def place(now: Floats, half: Floats, rounds: float, weights: Floats, lanes: int, first: int) -> None:
+    """The mean over so many rounds, from sums at their end and at their beginning, into the lanes from `first` on.
+
+    `now` and `half` are (features, outputs); a line that is 0 before and after is not touched.
+    """
+    outputs = now.shape[1]
+    known = half.shape[0]
+    for f in range(np.uint64(now.shape[0])):
+        for c in range(np.uint64(outputs)):
+            total = now[f, c]
+            if f < np.uint64(known):
+                total -= half[f, c]
+            at = f * np.uint64(lanes) + np.uint64(first) + c
+            if total != 0.0 or weights[at] != 0.0:
+                weights[at] = total / rounds

@@ -1,0 +1,306 @@
+"""The models that a pass freezes on the way and watches on later rows: one of them will be deployed, as it is.
+
+Candidate s, frozen after round s of the cutoff grid, is the average of the hypotheses in use in rounds s/2+1 … s. Its
+sum comes from the running sum beside the learner's weights at the two ends, never from the log. The newest eight are
+watched (of several classes four; half as many, twice, where they would outgrow `max_watch_memory`): older ones have
+weights that nobody would deploy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from onepass.certificates.score_bins import border_levels
+from onepass.errors import LimitError
+from onepass.looks import last_look
+from onepass.loop import head_of, watch
+from onepass.rows import AnyRows, Floats, Ints, part
+from onepass.state_checks import is_count, need, need_alike, need_fields, need_same_shapes
+from onepass.trace import WatchedEvidence
+from onepass.trace.grid import floor_index, point
+from onepass.trace.tally import Tally, empty_tally
+from onepass.trace.watched import BORDERS, FIRST, Watched, nothing_watched
+from onepass.watching.judging import RECENT, Board, place, watch_several, watch_two
+
+MOST, MOST_SEVERAL, FEWEST = 8, 4, 2  # candidates watched at a time: of two classes, of several, where memory is short
+ELDER_STEPS = 4  # on the grid, which has four an octave: an elder has half the age
+PLANNED_FROM = 4  # newest candidates whose pairs tell the next one how to bet
+
+
+def next_freezing(rounds: int) -> int:
+    """The first round after so many at which the sum of all hypotheses is taken and, from 8 on, a candidate frozen.
+
+    >>> [next_freezing(t) for t in (0, 4, 8, 9, 16, 1000)]
+    [4, 5, 10, 10, 20, 1024]
+    """
+    return max(FIRST // 2, point(floor_index(rounds) + 1))
+
+
+class WatchedModels:
+    """The candidates of one pass; `memory` is what their weights may take, `hinge` whether hinge losses are counted."""
+
+    def __init__(self, classes: int, bias: float, memory: int, *, hinge: bool = False) -> None:
+        self.classes, self.bias, self.memory = classes, bias, memory
+        self.outputs = 1 if classes == 2 else classes
+        self.slots = MOST if classes == 2 else MOST_SEVERAL
+        self.width = 0
+        self.since = 0  # the round at which the number of slots was last changed
+        self.counts: Watched = nothing_watched(self.slots, classes)
+        self.at_look: Watched = nothing_watched(self.slots, classes)  # the counts at the last look
+        self.tally: Tally | None = empty_tally(self.slots) if hinge else None
+        self.sums: dict[int, Floats] = {}  # round → Σ of the hypothesis in use up to it, for the last octave
+        self.board = _board(self.slots, self.outputs, 0)
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
+
+    def widen(self, width: int) -> None:
+        """Weights of 0 for the features that candidates have not met."""
+        self.width = max(self.width, width)
+        lanes = self.slots * self.outputs
+        room = self.board.weights.size // lanes
+        if self.counts.frozen.any() and self.width > room:
+            weights = np.zeros(max(self.width, 2 * room) * lanes)
+            weights[: self.board.weights.size] = self.board.weights
+            self.board = self.board._replace(weights=weights)
+
+    def watch(self, rows: AnyRows, y: Ints, rounds: int, width: int, hinge_bound: float) -> None:
+        """Count what every candidate makes of these rows, of at most so many features, after so many rounds."""
+        if self.board.progress[1] < 0:  # none is frozen yet
+            return
+        if width > self.width:
+            self.widen(width)
+        last = last_look(rounds + len(y))
+        if last <= rounds or last == rounds + len(y):
+            self._count(rows, y, hinge_bound)
+        else:
+            self._count(part(rows, 0, last - rounds), y[: last - rounds], hinge_bound)
+            self._look()
+            self._count(part(rows, last - rounds, len(y)), y[last - rounds :], hinge_bound)
+        if last == rounds + len(y):
+            self._look()
+
+    def _count(self, rows: AnyRows, y: Ints, hinge_bound: float) -> None:
+        counts = self.counts
+        kernel = watch_two if self.outputs == 1 else watch_several
+        kernel(rows, y, self.bias, self.board, counts)
+        if self.tally is not None:
+            for slot in np.flatnonzero(counts.frozen):
+                watch(head_of(self._weights(int(slot)), self.bias), rows, y, self.tally, int(slot), hinge_bound)
+
+    def _look(self) -> None:
+        """What has been counted is what the next choice looks at."""
+        self.at_look = _copied(self.counts)
+
+    # --- freezing -----------------------------------------------------------------------------------------------------
+
+    def must_fit(self, width: int) -> None:
+        """LimitError unless the fewest candidates of so many features have room."""
+        need = 8 * width * self.outputs * FEWEST
+        if need > self.memory:
+            outputs = f" × {self.outputs} classes" if self.outputs > 1 else ""
+            raise LimitError(
+                f"max_watch_memory: {width:,} features{outputs} × {FEWEST} watched models need {need:,} bytes, "
+                f"{self.memory:,} are allowed. Raise max_watch_memory to {need:,}, hash the features into fewer "
+                "(bits), or choose another conversion: average"
+            )
+
+    def freeze(self, rounds: int, sum_so_far: Callable[[], Floats]) -> None:
+        """After round `rounds` of the grid; the sum is Σ of the hypothesis in use so far, intercept first."""
+        total = sum_so_far()
+        if rounds >= FIRST:
+            self.must_fit(len(total) - 1)
+            self._enter(rounds, total)
+            self._look()
+        self.sums[rounds] = total
+        for old in [s for s in self.sums if 2 * s < max(FIRST, next_freezing(rounds))]:
+            del self.sums[old]
+
+    def _enter(self, s: int, total: Floats) -> None:
+        """Candidate s takes the slot of the oldest."""
+        self._fit_slots(len(total) - 1, s)
+        counts, slot = self.counts, self._slot_of(s)
+        newest = np.argsort(-counts.frozen, kind="stable")[: min(PLANNED_FROM, self.slots)]
+        plan = counts.pair[newest[counts.frozen[newest] > 0]].sum(axis=0)
+        elder = self._elder_of(s)
+        elder_slot = -1 if elder == 0 else self._slot_of(elder)
+        known = [array[elder_slot].copy() for array in (counts.rows, counts.mistakes, counts.plan)]
+        for array in counts:
+            array[slot] = 0
+        counts.frozen[slot], counts.elder[slot], counts.plan[slot] = s, elder, plan
+        if elder:
+            counts.elder_rows[slot], counts.elder_mistakes[slot], counts.elder_plan[slot] = known
+        counts.borders[slot] = self._borders()
+        if self.tally is not None:
+            for array in self.tally:
+                array[slot] = 0
+            self.tally.product[slot] = 1.0
+        self._write(slot, s, total)
+        self._seat()
+        self.board.progress[:] = 0, slot
+
+    def _elder_of(self, s: int) -> int:
+        """The round of the candidate four steps older, or the oldest that will still be watched; 0: none.
+
+        Which one it is must be known when the elder is frozen: after that, rows that it has met may not choose it. So
+        one that was frozen when there were more slots is nobody's elder.
+        """
+        index = floor_index(s)
+        elder = point(max(0, index - min(ELDER_STEPS, self.slots - 1)))
+        known = elder >= self.since and bool((self.counts.frozen == elder).any())
+        return elder if s >= 2 * FIRST and known else 0
+
+    def _slot_of(self, s: int) -> int:
+        return int(floor_index(s)) % self.slots
+
+    def _borders(self) -> Floats:
+        """Of the bins of the next candidate, from the last scores of the newest; the first one's are fixed."""
+        entered = min(int(self.board.progress[0]), RECENT)
+        if not entered:
+            return np.sinh(np.linspace(-8.0, 8.0, BORDERS))
+        return np.quantile(self.board.recent[:entered], border_levels())
+
+    def _write(self, slot: int, s: int, total: Floats) -> None:
+        half = self.sums.get(s // 2, np.zeros((1, self.outputs)))
+        first, lanes = slot * self.outputs, self.slots * self.outputs
+        self.widen(len(total) - 1)
+        rounds = float(s - s // 2)
+        place(total[1:], half[1:], rounds, self.board.weights, lanes, first)
+        self.board.intercepts[first : first + self.outputs] = (total[0] - half[0]) / rounds
+
+    def _seat(self) -> None:
+        """Which slot holds whose elder."""
+        counts = self.counts
+        where = {int(s): slot for slot, s in enumerate(counts.frozen) if s}
+        for slot, s in enumerate(counts.frozen):
+            self.board.elders[slot] = where.get(int(counts.elder[slot]), -1) if s else -2
+
+    def _fit_slots(self, width: int, s: int) -> None:
+        """As many slots as have room: half as many where the features have grown too many."""
+        slots = self.slots
+        while slots > FEWEST and 8 * width * self.outputs * slots > self.memory:
+            slots //= 2
+        if slots == self.slots:
+            return
+        self.since = s
+        kept = sorted(int(s) for s in self.counts.frozen if s)[-slots:]
+        weights = {s: self.model(s) for s in kept}
+        old, tally, slot_of = self.counts, self.tally, self._slot_of
+        lines = [slot_of(s) for s in kept]
+        self.slots, progress, recent = slots, self.board.progress, self.board.recent
+        self.counts, self.board = nothing_watched(slots, self.classes), _board(slots, self.outputs, self.width)
+        self.board.recent[:], self.board.progress[0] = recent, progress[0]
+        for s, line in zip(kept, lines, strict=True):
+            slot = self._slot_of(s)
+            for new, array in zip(self.counts, old, strict=True):
+                new[slot] = array[line]
+            first = slot * self.outputs
+            self._lanes(self.board.weights)[: len(weights[s]) - 1, first : first + self.outputs] = weights[s][1:]
+            self.board.intercepts[first : first + self.outputs] = weights[s][0]
+        if tally is not None:
+            self.tally = empty_tally(slots)
+            for s, line in zip(kept, lines, strict=True):
+                for new, array in zip(self.tally, tally, strict=True):
+                    new[self._slot_of(s)] = array[line]
+        self.board.progress[1] = self._slot_of(kept[-1]) if kept else -1
+        self._seat()
+
+    # --- what comes out -----------------------------------------------------------------------------------------------
+
+    def _lanes(self, weights: Floats) -> Floats:
+        return weights.reshape(-1, self.slots * self.outputs)
+
+    def _weights(self, slot: int) -> Floats:
+        first = slot * self.outputs
+        lanes = slice(first, first + self.outputs)
+        features = self._lanes(self.board.weights)[: self.width, lanes]
+        return np.concatenate([self.board.intercepts[None, lanes], features])
+
+    def model(self, s: int) -> Floats:
+        """The weights of candidate s, (1 + features, outputs), intercept first: as it is watched."""
+        return self._weights(self._slot_of(s))
+
+    def models(self) -> dict[int, Floats]:
+        """The weights of all candidates that are watched, by their round."""
+        return {int(s): self.model(int(s)) for s in self.counts.frozen if s}
+
+    def evidence(self) -> WatchedEvidence:
+        """What they have done so far, copied: it is small."""
+        tally = None if self.tally is None else Tally._make(array.copy() for array in self.tally)
+        return WatchedEvidence(_copied(self.counts), _copied(self.at_look), tally)
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """What changes, sharing its arrays."""
+        board = self.board
+        return {
+            "counts": self.counts,
+            "at_look": self.at_look,
+            "tally": self.tally,
+            "sums": self.sums,
+            "weights": board.weights,
+            "intercepts": board.intercepts,
+            "recent": board.recent,
+            "progress": board.progress,
+            "width": self.width,
+            "since": self.since,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.counts, self.at_look, self.tally = state["counts"], state["at_look"], state["tally"]
+        self.sums, self.width, self.since = state["sums"], state["width"], state["since"]
+        self.slots = state["counts"].frozen.size
+        board = _board(self.slots, self.outputs, 0)
+        self.board = board._replace(**{name: state[name] for name in ("weights", "intercepts", "recent", "progress")})
+        self._seat()
+
+    def check_state(self, state: Any, rounds: int, width: int) -> None:
+        """Raise CheckpointError unless candidates of a pass of so many rounds and features can have this state."""
+        what = "the watched models"
+        need_fields(state, self.state(), what)
+        slots = getattr(getattr(state["counts"], "frozen", None), "size", 0)
+        need(slots in {self.slots >> halvings for halvings in range(3)} and slots >= FEWEST, what)
+        pattern, lanes = nothing_watched(slots, self.classes), slots * self.outputs
+        for counts in (state["counts"], state["at_look"]):
+            need(isinstance(counts, Watched), what)
+            need_same_shapes(counts, pattern, what)
+            need(all(bool((array >= 0).all()) for array in counts[:-1]) and bool((counts.frozen <= rounds).all()), what)
+            borders = counts.borders
+            need(bool(np.isfinite(borders).all()) and bool((np.diff(borders, axis=1) >= 0).all()), what)
+        frozen = state["counts"].frozen
+        grid = [point(floor_index(s)) == s and floor_index(s) % slots == k for k, s in enumerate(frozen) if s]
+        need(all(grid), what)
+        need(all(elder == 0 or elder < s for s, elder in zip(frozen, state["counts"].elder, strict=True)), what)
+        need((state["tally"] is None) == (self.tally is None), what)
+        if self.tally is not None:
+            need_same_shapes(state["tally"], empty_tally(slots), what)
+        need(is_count(state["width"]) and state["width"] <= width, what)
+        need(is_count(state["since"]) and state["since"] <= rounds, what)
+        for name, size in (("intercepts", lanes), ("recent", RECENT), ("progress", 2)):
+            need_alike(state[name], getattr(self.board, name), what)
+            need(state[name].size == size and bool(np.isfinite(state[name]).all()), what)
+        need(state["progress"][0] >= 0 and -1 <= state["progress"][1] < slots, what)
+        weights = state["weights"]
+        need_alike(weights, self.board.weights, what)
+        need(weights.size % lanes == 0 and bool(np.isfinite(weights).all()), what)
+        need(weights.size // lanes >= state["width"] or not frozen.any(), what)
+        need(isinstance(state["sums"], dict), what)
+        for s, total in state["sums"].items():
+            need(type(s) is int and 0 < s <= rounds, what)
+            need(isinstance(total, np.ndarray) and total.dtype == np.float64 and total.ndim == 2, what)
+            need(1 <= len(total) <= 1 + width and total.shape[1] == self.outputs, what)
+
+
+def _copied(counts: Watched) -> Watched:
+    return Watched._make(array.copy() for array in counts)
+
+
+def _board(slots: int, outputs: int, room: int) -> Board:
+    lanes = slots * outputs
+    weights, intercepts, sums = np.zeros(room * lanes), np.zeros(lanes), np.zeros(4 * lanes)
+    elders, progress = np.full(slots, -2), np.array([0, -1])
+    return Board(weights, intercepts, sums, np.zeros(slots, dtype=np.uint8), elders, np.zeros(RECENT), progress)
