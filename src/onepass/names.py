@@ -11,11 +11,11 @@ LEARNERS: dict[str, tuple[str, str, dict[str, object]]] = {  # name → module i
     "shifted": ("shifted", "ShiftedPerceptron", {}),
 }
 CONVERSIONS = {  # name → module in conversions/, class
+    "frozen": ("frozen", "Frozen"),
     "cutoff": ("cutoff", "Cutoff"),
     "average": ("average", "Average"),
     "last": ("single", "Last"),
     "longest": ("single", "Longest"),
     "suffix": ("suffix", "Suffix"),
-    "penalised": ("candidates", "Penalised"),
-    "validation": ("candidates", "Validation"),
+    "validation": ("validation", "Validation"),
 }

@@ -51,6 +51,7 @@ class Conversion(ABC):
     ensemble: ClassVar[bool]  # whether it averages several hypotheses, or deploys one as it is
     family: ClassVar[bool] = True  # whether there is a choice, which has a price
     betting_only: ClassVar[bool] = False  # whether dekel2008's theorem does not cover it
+    watched: ClassVar[bool] = False  # whether it deploys a model that was watched on later rows
     from_log: ClassVar[bool] = True  # whether it is made of what the log holds, so that it cannot do without
     unmergeable: ClassVar[str | None] = None  # why several machines cannot give it; None: they can
 
