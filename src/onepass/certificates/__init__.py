@@ -5,20 +5,44 @@ average risk of the hypotheses used in those rounds, which for a convex loss bou
 """
 
 from onepass.certificates.betting import betting
-from onepass.certificates.certificate import NOTABLE, Certificate, round_up
+from onepass.certificates.certificate import NOTABLE, Certificate
 from onepass.certificates.certify import BOUNDS, LOSSES, certified_loss, certify, check
 from onepass.certificates.dekel2008 import dekel2008, dekel2008_a
+from onepass.certificates.pair import best_candidate, candidate_risk, class_risk, cost_risk
+from onepass.certificates.probabilities import Calibration, calibrate
+from onepass.certificates.rates import Rate, Rates, rates
+from onepass.certificates.rounding import round_down, round_up
+from onepass.certificates.score_bins import border_levels
+from onepass.certificates.threshold import Confidence, Target, Threshold, choose_threshold, target_of
+from onepass.conversions.pricing import candidate_price
 
 __all__ = [
     "BOUNDS",
     "LOSSES",
     "NOTABLE",
+    "Calibration",
     "Certificate",
+    "Confidence",
+    "Rate",
+    "Rates",
+    "Target",
+    "Threshold",
+    "best_candidate",
     "betting",
+    "border_levels",
+    "calibrate",
+    "candidate_price",
+    "candidate_risk",
     "certified_loss",
     "certify",
     "check",
+    "choose_threshold",
+    "class_risk",
+    "cost_risk",
     "dekel2008",
     "dekel2008_a",
+    "rates",
+    "round_down",
     "round_up",
+    "target_of",
 ]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property, partial
 from typing import Any
 
+from onepass.certificates.rates import Rates
+from onepass.certificates.rounding import round_up
+from onepass.certificates.threshold import Threshold
 from onepass.conversions import Choice
 
 NOTABLE = 0.01  # share of rows that equal an earlier one from which on a certificate tells of them
-_WORDS = {"zero_one": "0-1 risk", "hinge": "hinge risk (and so the 0-1 risk)", "given": "risk"}
+_WORDS = {"zero_one": "0-1 risk", "hinge": "hinge risk (and so the 0-1 risk)", "given": "risk", "cost": "mean cost"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +42,16 @@ class Certificate:
     withheld: str | None = None
     deployed: bool = True  # whether it speaks of the model that the pass gives unasked, or of one that goes with it
     repeated: float | None = None  # the share of the rows that equal an earlier one; None: not counted
+    threshold: Threshold | None = None  # where a target was declared: where the scores are cut, and what that keeps
+    made: Callable[[], Rates | None] | None = field(default=None, repr=False)  # gives the rates, when they are wanted
+
+    @cached_property
+    def rates(self) -> Rates | None:
+        """Miss and false-alarm rate, precision, …, of a watched model, with which of them hold together.
+
+        None: it speaks of members, or a threshold has its own. They have a δ of their own.
+        """
+        return None if self.made is None or self.withheld is not None else self.made()
 
     @property
     def informative(self) -> bool:
@@ -55,9 +70,11 @@ class Certificate:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: NaN becomes None."""
-        plain = asdict(self)
-        del plain["deployed"]  # written down, a certificate stands beside its own model
-        plain["assumptions"] = list(self.assumptions)
+        plain = {one.name: getattr(self, one.name) for one in fields(self)}
+        del plain["deployed"], plain["made"]  # written down, a certificate stands beside its own model
+        plain |= {"assumptions": list(self.assumptions), "choice": asdict(self.choice)}
+        plain["threshold"] = None if self.threshold is None else self.threshold.as_dict()
+        plain["rates"] = None if self.rates is None else self.rates.as_dict()
         return {key: None if isinstance(v, float) and math.isnan(v) else v for key, v in plain.items()}
 
     def __eq__(self, other: object) -> bool:
@@ -70,10 +87,14 @@ class Certificate:
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> Certificate:
         """What `as_dict` made, perhaps with more beside it, made a certificate again."""
-        known = {field.name: plain[field.name] for field in fields(cls) if field.name in plain}
+        known = {one.name: plain[one.name] for one in fields(cls) if one.name in plain}
         lost = {name: math.nan for name in ("risk", "empirical") if known[name] is None}
-        choice = Choice(**known["choice"])
-        return cls(**{**known, **lost, "choice": choice, "assumptions": tuple(known["assumptions"])})
+        known |= lost | {"choice": Choice(**known["choice"]), "assumptions": tuple(known["assumptions"])}
+        if known.get("threshold") is not None:
+            known["threshold"] = Threshold.from_dict(known["threshold"])
+        if plain.get("rates") is not None:
+            known["made"] = partial(Rates.from_dict, plain["rates"])
+        return cls(**known)
 
     def __str__(self) -> str:
         if self.withheld is not None:
@@ -82,7 +103,8 @@ class Certificate:
         named = f"{self.conversion} {self.choice}".rstrip()
         rule = f"{named}, {self.bound}, {self.counted:,} of {self.rounds:,} rounds counted"
         if not self.informative:
-            return (
+            kept = f"{self.threshold} " if self.threshold is not None else ""
+            return kept + (
                 f"Not yet informative: with probability {confidence} the {_WORDS[self.loss]} is at most its own bound "
                 f"{self.loss_bound:.4g} ({rule})."
             )
@@ -90,22 +112,15 @@ class Certificate:
         subject = {"model": model, "members": "the ensemble's members, on average,"}[self.covers]
         at_most = f"is at most {round_up(self.risk)} ({rule})."
         says = f"With probability {confidence} the {_WORDS[self.loss]} of {subject} {at_most}"
+        if self.threshold is not None:
+            says = f"{self.threshold} {says}"
         if self.covers == "members":
             says += (
                 " The members are gone after compaction, and nothing follows for their averaged vector (the conversion "
-                "`penalised` certifies that; on several machines, the hinge loss of the learner `margin` does)."
+                "`frozen` certifies the model itself)."
                 if self.compacted
                 else " Their weighted vote errs at most twice as often; nothing follows for the averaged vector "
-                "(the conversion `penalised` certifies that)."
+                "(the conversion `frozen` certifies the model itself)."
             )
         noticed = f" Noticed: {self.noticed}." if self.noticed else ""
         return f"{says} Assumed: {'; '.join(self.assumptions)}.{noticed}"
-
-
-def round_up(risk: float, digits: int = 4) -> str:
-    """A bound for reading: rounded up, never down.
-
-    >>> round_up(0.05312)
-    '0.0532'
-    """
-    return f"{math.ceil(risk * 10**digits - 1e-9 * risk) / 10**digits:.{digits}f}"

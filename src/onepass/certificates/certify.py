@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from onepass.certificates.betting import betting, excess
 from onepass.certificates.certificate import Certificate
 from onepass.certificates.dekel2008 import dekel2008, dekel2008_a
+from onepass.certificates.deployed import cost_table, deployed, rates_of
 from onepass.conversions import Choices, Conversion, conversion_named
 from onepass.errors import ConversionError
 from onepass.guards.duplicates import share
@@ -31,13 +33,13 @@ def certify(
 
     It needs no hypotheses: evidence is enough, and a Trace is evidence.
 
-    `loss` is "hinge", "zero_one", or None: hinge where it is bounded (MarginPerceptron with a radius), 0-1 elsewhere.
+    `loss` is "hinge", "zero_one", or None: 0-1 for `frozen`; else hinge where it is bounded (MarginPerceptron with a
+    radius), 0-1 elsewhere.
     """
     check(conversion, delta, bound)
     rule = conversion_named(conversion)
-    loss = certified_loss(evidence, loss)
-    C = 1.0 if loss == "zero_one" else evidence.terms.loss_bound
-    assert C is not None
+    loss = certified_loss(evidence, conversion, loss)
+    C = _largest(evidence, loss)
     withheld = "; ".join(evidence.void) or None
     if evidence.rounds == 0:
         withheld = "no row has been learned yet"
@@ -48,10 +50,13 @@ def certify(
             f"{evidence.rounds:,} rounds are more than the declared horizon {evidence.terms.horizon:,}, which "
             "dekel2008's bound needs; declare a larger one before the first row, or use bound='betting'"
         )
-    if evidence.rounds:
-        pick = (_best_betting if bound == "betting" else _best_dekel2008)(evidence, rule, loss, delta)
-    else:
+    model = deployed(evidence, delta, loss) if rule.watched and loss != "hinge" else None
+    if model is not None:
+        pick = _Pick(model.risk / C, model.frozen, model.losses, model.rows)
+    elif not evidence.rounds or (rule.watched and loss != "hinge"):
         pick = _Pick(1.0, 0, 0.0, 0)
+    else:
+        pick = (_best_betting if bound == "betting" else _best_dekel2008)(evidence, rule, loss, delta)
     return Certificate(
         risk=math.nan if withheld else C * pick.mu,
         delta=delta,
@@ -68,7 +73,17 @@ def certify(
         compacted=evidence.compacted,
         withheld=withheld,
         repeated=None if evidence.duplicates is None else share(evidence.duplicates),
+        threshold=None if model is None else model.threshold,
+        made=None if model is None else partial(rates_of, model, evidence.terms, delta),
     )
+
+
+def _largest(evidence: Evidence, loss: str) -> float:
+    """C: the largest loss."""
+    terms = evidence.terms
+    if loss == "cost":
+        return float(cost_table(terms.cost, terms.labels).max())
+    return 1.0 if loss == "zero_one" else terms.loss_bound or 1.0
 
 
 def check(conversion: str, delta: float, bound: str) -> None:
@@ -80,11 +95,15 @@ def check(conversion: str, delta: float, bound: str) -> None:
         raise ValueError(f"delta: a number between 0 and 1 expected, got {delta!r}")
 
 
-def certified_loss(evidence: Evidence, loss: str | None) -> str:
+def certified_loss(evidence: Evidence, conversion: str, loss: str | None) -> str:
     """The loss to certify, or a refusal where it has no bound."""
     bounded = evidence.terms.loss_bound is not None
     if loss is None:
+        if conversion_named(conversion).watched:
+            return "zero_one" if evidence.terms.cost is None else "cost"
         return "hinge" if bounded else "zero_one"
+    if loss == "cost" and evidence.terms.cost is not None and conversion_named(conversion).watched:
+        return loss
     if loss not in LOSSES:
         raise ValueError(f"loss: one of {', '.join(LOSSES)} expected, got {loss!r}")
     if loss == "hinge" and not bounded:

@@ -1,0 +1,165 @@
+"""The watched model that is deployed: which of the candidates, with what threshold, and what is certified of it.
+
+The choice is made by the counts at the last look; what is then said of it follows from all counts so far. Any rule of
+choosing is allowed, since every candidate has its own price, fixed before the first row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onepass.certificates.pair import best_candidate, candidate_risk, cost_risk
+from onepass.certificates.rates import Rates, rates
+from onepass.certificates.threshold import MISS, Confidence, Target, Threshold, choose_threshold, risk_at
+from onepass.conversions.frozen import need_watched
+from onepass.conversions.frozen import prices as prices_of
+from onepass.errors import ConversionError
+from onepass.labels import Label, sortable
+from onepass.rows import Floats
+from onepass.trace import Evidence, Terms
+from onepass.trace.watched import Watched
+
+Cost = tuple[tuple[Label, Label, float], ...]  # (label, prediction, what that costs)
+
+
+class Deployed(NamedTuple):
+    """One watched model, and what is known of it."""
+
+    counts: Watched
+    slot: int
+    price: float
+    risk: float  # the bound on its mean loss, in units of the loss
+    losses: float  # their sum, in units of the largest
+    threshold: Threshold | None  # where one was declared
+
+    @property
+    def frozen(self) -> int:
+        return int(self.counts.frozen[self.slot])
+
+    @property
+    def rows(self) -> int:
+        """Rows it was watched on."""
+        return int(self.counts.rows[self.slot].sum())
+
+
+def deployed(evidence: Evidence, delta: float, loss: str) -> Deployed | None:
+    """The candidate with the smallest bound (with a target, the one that keeps it best); None: none is frozen yet."""
+    watched, terms = need_watched(evidence), evidence.terms
+    counts, at_look = watched.counts, watched.at_look
+    if not counts.frozen.any():
+        return None
+    prices = prices_of(evidence)
+    table = None
+    if loss == "cost":
+        table = cost_table(terms.cost, terms.labels)
+        slot = _cheapest(at_look, delta, prices, table)
+    else:
+        slot, _ = best_candidate(at_look, delta, prices)
+    threshold = None
+    if terms.target is not None and len(terms.labels) == 2:
+        target = Target(*terms.target)
+        slot = _best_kept(at_look, target, delta, prices, terms, slot)
+        threshold = _threshold(counts, slot, target, Confidence(delta, delta, float(prices[slot])), terms)
+    price = float(prices[slot])
+    return Deployed(counts, slot, price, *_bound(counts, slot, delta * price, table, threshold), threshold)
+
+
+def _bound(
+    counts: Watched, slot: int, level: float, table: Floats | None, threshold: Threshold | None
+) -> tuple[float, float]:
+    """(the bound on the mean loss, the sum of losses in units of the largest)."""
+    bins, rows, mistakes = counts.bins[slot], counts.rows[slot], counts.mistakes[slot]
+    if threshold is not None and threshold.reached:
+        wrong = int(bins[0, threshold.index + 1 :].sum() + bins[1, : threshold.index + 1].sum())
+        return risk_at(bins, threshold.index, level), float(wrong)
+    if table is None:
+        return candidate_risk(counts, slot, level), float(mistakes.sum())
+    spent = (rows - mistakes) @ np.diag(table) + mistakes @ np.diag(table[:, ::-1])
+    return cost_risk(counts, slot, table, level), float(spent / table.max())
+
+
+def _cheapest(counts: Watched, delta: float, prices: Floats, table: Floats) -> int:
+    slots = sorted(np.flatnonzero(counts.frozen).tolist(), key=lambda slot: -counts.frozen[slot])
+    bounds = [cost_risk(counts, slot, table, delta * float(prices[slot])) for slot in slots]
+    return int(slots[int(np.argmin(bounds))])
+
+
+def _best_kept(counts: Watched, target: Target, delta: float, prices: Floats, terms: Terms, otherwise: int) -> int:
+    """The candidate that keeps the target with the least of the other rate; `otherwise`, where none keeps it."""
+    best, least = otherwise, np.inf
+    for slot in sorted(np.flatnonzero(counts.frozen).tolist(), key=lambda slot: -counts.frozen[slot]):
+        found = _threshold(counts, slot, target, Confidence(delta, delta, float(prices[slot])), terms)
+        other = found.false_alarm if target.kind == MISS else found.miss
+        if found.reached and other is not None and other < least:
+            best, least = slot, other
+    return best
+
+
+def _threshold(counts: Watched, slot: int, target: Target, confidence: Confidence, terms: Terms) -> Threshold:
+    labels = terms.labels
+    positive = labels.index(positive_of(labels, terms.positive))
+    bins, borders = counts.bins[slot], counts.borders[slot]
+    return choose_threshold(bins, borders, target, confidence, positive=positive, labels=labels)
+
+
+def threshold_of(evidence: Evidence, frozen: int, target: Target, delta: float) -> Threshold:
+    """The threshold of one watched model for a target that was not declared."""
+    counts = need_watched(evidence).counts
+    slot = int(np.flatnonzero(counts.frozen == frozen)[0])
+    price = float(prices_of(evidence)[slot])
+    return _threshold(counts, slot, target, Confidence(delta, delta, price), evidence.terms)
+
+
+def positive_of(labels: Sequence[Label], positive: Label | None) -> Label:
+    """The class that false alarms and misses speak of: as declared, or the second in sorted order."""
+    if positive is not None and positive not in labels:
+        raise ConversionError(f"positive: {positive!r} is not one of the classes {', '.join(map(str, labels))}")
+    return sorted(labels, key=sortable)[-1] if positive is None else positive
+
+
+def rates_of(model: Deployed, terms: Terms, delta: float) -> Rates | None:
+    """The rates of the model that hold together, beside the risk; None: a threshold speaks of them, or too few rows."""
+    if len(terms.labels) < 2 or (model.threshold is not None and model.threshold.reached):
+        return None
+    positive = positive_of(terms.labels, terms.positive) if len(terms.labels) == 2 else None
+    return rates(model.counts, model.slot, delta, model.price, terms.labels, positive)
+
+
+# --- costs ------------------------------------------------------------------------------------------------------------
+
+
+def cost_of(given: Any) -> Cost:
+    """What every label costs when it is taken for another: {(label, prediction): cost}, checked.
+
+    A list of (label, prediction, cost), as a file holds it, will do as well.
+    """
+    if isinstance(given, (list, tuple)) and all(isinstance(line, (list, tuple)) and len(line) == 3 for line in given):
+        given = {(label, prediction): value for label, prediction, value in given}
+    if not isinstance(given, dict) or not all(isinstance(key, tuple) and len(key) == 2 for key in given):
+        raise ValueError(f"cost: a table {{(label, prediction): cost}} expected, got {given!r}")
+    labels = sorted({label for key in given for label in key}, key=sortable)
+    if len(labels) != 2:
+        raise ValueError(f"cost: two classes expected, got {labels}: of several, only right and wrong is counted")
+    for key, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < np.inf:
+            raise ValueError(f"cost: of {key}: a finite number from 0 on expected, got {value!r}")
+    missing = [(a, b) for a in labels for b in labels if a != b and (a, b) not in given]
+    if missing:
+        raise ValueError(f"cost: {missing[0]} is missing: what does it cost to take {missing[0][0]!r} for the other?")
+    if max(given.values()) <= 0.0:
+        raise ValueError("cost: one of them must be above 0")
+    return tuple((a, b, float(given.get((a, b), 0.0))) for a in labels for b in labels)
+
+
+def cost_table(cost: Cost | None, labels: Sequence[Label]) -> Floats:
+    """cost[y][ŷ] in the order of the labels' numbers."""
+    assert cost is not None
+    known = {(label, prediction): value for label, prediction, value in cost}
+    strange = [label for label in labels if (label, label) not in known]
+    if strange:
+        raise ConversionError(f"cost: nothing is declared for the label {strange[0]!r}")
+    order = list(labels) + [label for label, _, _ in cost if label not in labels][:1] * (len(labels) < 2)
+    return np.array([[known[a, b] for b in order] for a in order])

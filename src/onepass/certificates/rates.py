@@ -1,0 +1,210 @@
+"""Rates of a watched candidate: what one number over all classes hides, and which of them hold together.
+
+A miss rate P(ŷ ≠ c | y = c) counts the rows of its class, with pair bets; a class's false alarms are the misses of the
+other class. Precision P(y = c | ŷ = c) counts the rows that were judged c, and F1 = 2q/(1 + q), q = P(TP)/P(not TN),
+those that are no true negatives: both by direct bets only, since on such rows the elder's mean is not its own rate. The
+balanced error is the mean of the miss rates, and holds wherever these do: it costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from onepass.certificates.losses import Losses, check_cost, judged, must_be_frozen, positives
+from onepass.certificates.pair import class_risk, cost_risk, risk
+from onepass.certificates.rounding import round_down, round_up
+from onepass.errors import DataError
+from onepass.labels import Label
+from onepass.rows import Array
+from onepass.trace.watched import Watched
+
+SHOWN = 8  # rates in a sentence; all are in the value
+_WORDS = {
+    "miss": "miss rate of {}",
+    "false alarm": "false-alarm rate of {}",
+    "precision": "precision of {}",
+    "F1": "F1 of {}",
+    "balanced error": "balanced error",
+    "cost": "mean cost",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Rate:
+    """One rate with its bound: at most that, or (precision and F1) at least."""
+
+    name: str  # "miss", "false alarm", "precision", "F1", "balanced error" or "cost"
+    label: Label | None  # the class that it speaks of; None: of all
+    bound: float
+    at_most: bool
+    observed: float  # the same rate in the rows counted; NaN where there is none
+    counted: int  # rows
+    trivial: float  # what the bound is before any row: 1, 0, or the largest cost
+    free: bool = False  # it follows from the others and takes no part of δ
+
+    @property
+    def informative(self) -> bool:
+        """Whether the rows have shown anything yet."""
+        return self.bound != self.trivial
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON: NaN becomes None."""
+        plain = asdict(self)
+        return {**plain, "observed": None if math.isnan(self.observed) else self.observed}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Rate:
+        """What `as_dict` made, made a rate again."""
+        known = {field.name: plain[field.name] for field in fields(cls) if field.name in plain}
+        return cls(**{**known, "observed": math.nan if known["observed"] is None else known["observed"]})
+
+    def __eq__(self, other: object) -> bool:
+        """Of plain values: so a rate that was never observed equals itself."""
+        return isinstance(other, Rate) and self.as_dict() == other.as_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.label, self.bound))
+
+    def __str__(self) -> str:
+        subject = _WORDS[self.name].format(self.label)
+        if not self.informative:
+            return f"{subject}: not yet informative ({self.counted:,} rows)"
+        bound = f"at most {round_up(self.bound)}" if self.at_most else f"at least {round_down(self.bound)}"
+        seen = "" if math.isnan(self.observed) else f", observed {self.observed:.4f} in {self.counted:,} rows"
+        return f"{subject} {bound}{seen}"
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Rates of one candidate that hold together, with probability 1 − δ, at all times at once.
+
+    Each that is not free was given δ·price/parts. The certificate of the risk has a δ of its own.
+    """
+
+    delta: float
+    price: float  # of the candidate
+    parts: int  # among how many rates δ·price was shared out
+    frozen: int  # the round of the candidate
+    positive: Label | None  # which class "false alarm" and F1 speak of; None: there are several
+    rates: tuple[Rate, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**plain, "rates": [rate.as_dict() for rate in self.rates]}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Rates:
+        """What `as_dict` made, made a value again."""
+        known = {field.name: plain[field.name] for field in fields(cls) if field.name in plain}
+        return cls(**{**known, "rates": tuple(map(Rate.from_dict, known["rates"]))})
+
+    def __str__(self) -> str:
+        paid = [rate for rate in self.rates if not rate.free]
+        free = [rate for rate in self.rates if rate.free]
+        together = f"all {len(self.rates)} hold together"
+        shown = paid if len(paid) <= SHOWN else sorted(paid, key=lambda rate: -rate.bound)[:SHOWN]
+        more = "" if len(paid) <= SHOWN else f" (of {len(paid)}, the {SHOWN} with the largest bounds)"
+        probability = f"{100 * (1 - self.delta):.6g} %"
+        follows = f"; the {_WORDS[free[0].name]} follows from these" if free else ""
+        return (
+            f"With probability {probability} {together} for the model frozen after row {self.frozen:,}, at all times "
+            f"at once: {'; '.join(map(str, shown + free))}{more}. δ = {self.delta:g} is shared out among {self.parts} "
+            f"of them{follows}. The certificate of the risk has a δ of its own."
+        )
+
+
+def rates(
+    watched: Watched,
+    slot: int,
+    delta: float,
+    price: float,
+    classes: Sequence[Label],
+    positive: Label | None = None,
+    cost: Sequence[Sequence[float]] | Array | None = None,
+) -> Rates:
+    """The rates of one candidate that hold together with probability 1 − δ, if its price is `price`.
+
+    `classes` are the labels in the order of their numbers. Of two classes: miss and false-alarm rate of the positive
+    one (None: the second in sorted order), precision of both, F1, balanced error, and the mean cost where cost[y][ŷ] is
+    given, which must have been declared before the first row. Of several: the miss rate of each, and balanced error.
+    """
+    must_be_frozen(watched, slot)
+    if not 0.0 < delta < 1.0:
+        raise ValueError(f"delta: a number between 0 and 1 expected, got {delta!r}")
+    if len(classes) != watched.rows.shape[1]:
+        raise ValueError(f"classes: {watched.rows.shape[1]} labels expected, got {list(classes)}")
+    if positive is not None and positive not in classes:
+        raise DataError(f"{positive!r} is not one of the classes {', '.join(map(str, classes))}", argument="positive")
+    if cost is not None:
+        check_cost(cost, len(classes))
+    if len(classes) > 2:
+        if positive is not None:
+            raise DataError(
+                f"{positive!r} cannot be the positive class of {len(classes)}",
+                argument="positive",
+                remedy="leave it out: every class has its miss rate",
+            )
+        parts = len(classes)
+        found = [_miss(watched, slot, code, label, delta * price / parts) for code, label in enumerate(classes)]
+        return Rates(delta, price, parts, int(watched.frozen[slot]), None, (*found, _balanced(found)))
+    if positive is None:
+        positive = sorted(classes, key=lambda label: (isinstance(label, str), label))[1]
+    parts = 5 if cost is None else 6
+    two = _of_two(watched, slot, delta * price / parts, classes, list(classes).index(positive))
+    if cost is not None:
+        two.append(_cost(watched, slot, delta * price / parts, cost))
+    return Rates(delta, price, parts, int(watched.frozen[slot]), positive, tuple(two))
+
+
+def _of_two(watched: Watched, slot: int, level: float, classes: Sequence[Label], yes: int) -> list[Rate]:
+    """All rates of two classes; `yes` is the number of the positive one."""
+    no, label = 1 - yes, classes[yes]
+    missed = _miss(watched, slot, yes, label, level)
+    alarms = _miss(watched, slot, no, label, level, "false alarm")
+    found = [missed, alarms]
+    for code in (yes, no):
+        bound, seen, rows = _right(judged(watched, slot, code), level)
+        found.append(Rate("precision", classes[code], bound, False, seen, rows, 0.0))
+    q, seen, rows = _right(positives(watched, slot, yes), level)
+    found.append(Rate("F1", label, 2.0 * q / (1.0 + q), False, 2.0 * seen / (1.0 + seen), rows, 0.0))
+    found.append(_balanced([missed, alarms]))
+    return found
+
+
+def _right(losses: Losses, level: float) -> tuple[float, float, int]:
+    """(lower bound on the share of right rows among those counted, that share in them, how many they are)."""
+    right, rows = int(losses.rows[0, 0]), int(losses.rows.sum())
+    return 1.0 - risk(losses, level), _share(right, rows), rows
+
+
+def _miss(watched: Watched, slot: int, code: int, label: Label, level: float, name: str = "miss") -> Rate:
+    rows, wrong = int(watched.rows[slot, code]), int(watched.mistakes[slot, code])
+    return Rate(name, label, class_risk(watched, slot, code, level), True, _share(wrong, rows), rows, 1.0)
+
+
+def _balanced(of_classes: Sequence[Rate]) -> Rate:
+    """The mean of the classes' miss rates, on the event that they all hold."""
+    bound = math.fsum(rate.bound for rate in of_classes) / len(of_classes)
+    observed = math.fsum(rate.observed for rate in of_classes) / len(of_classes)
+    rows = sum(rate.counted for rate in of_classes)
+    return Rate("balanced error", None, bound, True, observed, rows, 1.0, free=True)
+
+
+def _cost(watched: Watched, slot: int, level: float, cost: Sequence[Sequence[float]] | Array) -> Rate:
+    table = check_cost(cost, 2)
+    right, wrong = np.diag(table), np.diag(table[:, ::-1])
+    rows, mistakes = watched.rows[slot], watched.mistakes[slot]
+    spent = float((rows - mistakes) @ right + mistakes @ wrong)
+    counted = int(rows.sum())
+    bound = cost_risk(watched, slot, table, level)
+    return Rate("cost", None, bound, True, spent / counted if counted else math.nan, counted, float(table.max()))
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else math.nan
