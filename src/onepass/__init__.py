@@ -12,7 +12,7 @@ TYPE_CHECKING = False  # to import typing takes longer than all of this, and Ctr
 if TYPE_CHECKING:
     from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "Certificate": "certificates",

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from onepass.certificates import Certificate
+from onepass.certificates import Certificate, Target, Threshold, target_of
 from onepass.errors import ConversionError, ModelError
 from onepass.learners import named
 from onepass.models import LinearModel
@@ -26,14 +28,26 @@ from onepass.voted import VotedModel
 CHUNK = 1 << 15  # rows that a shuffled fit gathers at a time
 
 
+def _is_watched(classifier: OnePassClassifier) -> bool:
+    """Whether it deploys a watched model, so that there are probabilities."""
+    if classifier.conversion != "frozen":
+        raise AttributeError(f"probabilities are those of a watched model: conversion is {classifier.conversion!r}")
+    return True
+
+
 class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier learned in one pass, with a certificate of its risk and no hold-out set.
 
     learner         None (Adaptive, which needs no tuning), a learner, its class or its name: "perceptron", "margin", …
-    conversion      how the hypotheses become one model: "average", "cutoff", "last", "longest", "suffix", "penalised",
-                    "validation"
-    cutoffs, bound, delta, loss, radius, horizon, fit_intercept, penalised, validation_fraction, stop_at,
-    max_trace_memory
+    conversion      how the hypotheses become one model: "frozen" (a model that was watched on later
+                    rows, and is certified itself), "average", "cutoff", "last", "longest", "suffix", "validation"
+    expected_rows   how many rows are expected; None: `fit` takes the number of its rows
+    positive        the class that misses and false alarms speak of; None: the second in sorted order
+    cost            {(label, prediction): cost}: certify the mean cost in place of the share of mistakes
+    max_false_alarm, max_miss, min_precision
+                    a target for the threshold of the model, kept with probability 1 − delta; one of them
+    cutoffs, bound, delta, loss, radius, horizon, fit_intercept, validation_fraction, stop_at, max_trace_memory,
+    max_watch_memory
                     as in `onepass.Pass`
     shuffle         whether `fit` puts the rows in random order; without it, `fit` and any cutting into `partial_fit`
                     calls give the same bits
@@ -47,7 +61,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> clf.predict(X[:3]).tolist() == y[:3].tolist()
     True
     >>> clf.certificate_.informative, clf.certificate_.covers
-    (True, 'members')
+    (True, 'model')
     >>> clf.convert("average").predict(X[:1]).tolist() == y[:1].tolist()
     True
     """
@@ -55,7 +69,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         learner: Any = None,
-        conversion: str = "average",
+        conversion: str = "frozen",
         cutoffs: str = "grid",
         bound: str = "betting",
         delta: float = 0.05,
@@ -65,10 +79,16 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fit_intercept: bool = True,
         shuffle: bool = True,
         random_state: Any = 0,
-        penalised: str | None = None,
+        expected_rows: int | None = None,
+        positive: Any = None,
+        cost: Any = None,
+        max_false_alarm: float | None = None,
+        max_miss: float | None = None,
+        min_precision: float | None = None,
         validation_fraction: float = 0.0,
         stop_at: float | None = None,
         max_trace_memory: int = 256 << 20,
+        max_watch_memory: int = 256 << 20,
         pickle_rows: bool = False,
     ) -> None:
         self.learner = learner
@@ -82,10 +102,16 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
         self.random_state = random_state
-        self.penalised = penalised
+        self.expected_rows = expected_rows
+        self.positive = positive
+        self.cost = cost
+        self.max_false_alarm = max_false_alarm
+        self.max_miss = max_miss
+        self.min_precision = min_precision
         self.validation_fraction = validation_fraction
         self.stop_at = stop_at
         self.max_trace_memory = max_trace_memory
+        self.max_watch_memory = max_watch_memory
         self.pickle_rows = pickle_rows
 
     # --- learning -----------------------------------------------------------------------------------------------------
@@ -94,7 +120,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from X, y in one pass, forgetting all that went before."""
         _refuse(unsupported)
         X, y = self._checked(X, y, reset=True)
-        self._start(np.unique(y))
+        self._start(np.unique(y), len(y))
         if not self.shuffle:
             self._pass.feed(X, y)
             return self
@@ -135,7 +161,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         return X, y
 
-    def _start(self, classes: Array) -> None:
+    def _start(self, classes: Array, rows: int | None = None) -> None:
         if len(classes) < 2:
             raise ValueError(f"y: at least two classes are needed, got one class: {classes.tolist()}")
         if len(classes) > 2 and not named(self.learner).several:
@@ -157,12 +183,19 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n_features=self.n_features_in_,
             max_features=max(1 << 24, self.n_features_in_),
             max_trace_memory=self.max_trace_memory,
-            penalised=self.penalised,
+            max_watch_memory=self.max_watch_memory,
+            expected_rows=rows if self.expected_rows is None else self.expected_rows,
+            positive=self.positive,
+            cost=self.cost,
+            max_false_alarm=self.max_false_alarm,
+            max_miss=self.max_miss,
+            min_precision=self.min_precision,
             validation_fraction=self.validation_fraction,
             stop_at=self.stop_at,
         )
         self.classes_ = classes
         self._kept: dict[Any, Any] = {}
+        self._looked: dict[int, LinearModel | VotedModel] = {}  # the model of the last look
 
     def _must_be_fitted(self) -> None:
         if "_pass" not in self.__dict__:  # asked directly: check_is_fitted takes longer than a row
@@ -220,13 +253,53 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model, X = self._asked(X)
         return np.asarray(self.classes_[model.chosen(X)])
 
+    @available_if(_is_watched)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """How probable each class is, (rows, classes), from scores on rows that came after the model was frozen.
+
+        The most probable class is the one that `predict` gives. The page of a model has the band that belongs to it.
+        """
+        _, X = self._asked(X)
+        model = self.convert(self._pass.conversion)
+        assert isinstance(model, LinearModel)
+        return model.probabilities(X)
+
+    def threshold_for(
+        self,
+        *,
+        false_alarm: float | None = None,
+        miss: float | None = None,
+        precision: float | None = None,
+    ) -> Threshold:
+        """Where to cut the scores of the deployed model for a target that was not declared beforehand.
+
+        Its guarantee holds only if the target was not chosen by looking at these rows: `max_false_alarm=…` and its like
+        declare one before the first.
+        """
+        self._must_be_fitted()
+        target = target_of(false_alarm, miss, precision)
+        if target is None:
+            raise ValueError("false_alarm, miss or precision: one of them expected")
+        return self._pass.threshold_for(replace(target, declared=False))
+
     def _asked(self, X: Any) -> tuple[LinearModel | VotedModel, Any]:
         """(the model as it was fitted, whatever set_params said since; X, checked)."""
         self._must_be_fitted()
         if not _plain_row(X, self.n_features_in_):
             check_structure(X)
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self.convert(self._pass.conversion), X
+        return self._model(), X
+
+    def _model(self) -> LinearModel | VotedModel:
+        """What predicts: the same object between two looks at the choice, so that predicting costs nothing then."""
+        look = self._pass.look
+        if look is None:
+            return self.convert(self._pass.conversion)
+        if look not in self._looked:
+            model = self._pass.model()
+            self._looked.clear()
+            self._looked[look] = model
+        return self._looked[look]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as a file that holds no code: see `onepass.LinearModel`."""
@@ -241,7 +314,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model = LinearModel.load(path)
         saved = _Saved(model)
         clf = cls(conversion=saved.conversion)
-        clf._pass, clf._kept = saved, {}  # type: ignore[assignment]
+        clf._pass, clf._kept, clf._looked = saved, {}, {}  # type: ignore[assignment]
         clf.classes_, clf.n_features_in_ = np.array(model.classes), model.features
         return clf
 
@@ -278,6 +351,7 @@ class _Saved:
     """What stands in a loaded classifier where the pass was."""
 
     rows = 0
+    look = None
 
     def __init__(self, model: LinearModel) -> None:
         self._model = model
@@ -296,6 +370,9 @@ class _Saved:
 
     def trace(self) -> Trace:
         raise ConversionError("a loaded model has no trace")
+
+    def threshold_for(self, target: Target) -> Threshold:
+        raise ConversionError("a loaded model has no scores of later rows")
 
     def feed_one(self, X: Any, y: Any) -> bool:
         raise ConversionError("a loaded model cannot learn on: use pickle for that")

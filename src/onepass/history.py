@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from onepass.certificates import Certificate, certified_loss, certify
+from onepass.certificates import Certificate, certify
 from onepass.conversions import CONVERSIONS
 from onepass.passes import Pass
 from onepass.rows import count, part
@@ -72,8 +72,8 @@ class History:
         for rows, evidence in self._pending:
             run = self.run
             own = certify(evidence, run.conversion, delta=run.delta, bound=run.bound, loss=run.loss)
-            block = next(CONVERSIONS["average"].choices(evidence, certified_loss(evidence, run.loss)))
-            loss = own.loss_bound * float(block.losses[0]) / evidence.rounds
+            block = next(CONVERSIONS["average"].choices(evidence, _counted(own)))
+            loss = (own.loss_bound if own.loss == "hinge" else 1.0) * float(block.losses[0]) / evidence.rounds
             self._points.append(_point(rows, evidence.mistakes, loss, own))
         self._pending.clear()
         return self._points
@@ -121,7 +121,13 @@ class History:
                 self._pending.append((run.rows, trace.evidence()))
                 return
         ready = self.points  # those put aside come first
-        ready.append(_point(run.rows, run.mistakes, run.certificate("average").empirical, run.certificate()))
+        own = run.certificate()
+        ready.append(_point(run.rows, run.mistakes, run.certificate("average", loss=_counted(own)).empirical, own))
+
+
+def _counted(own: Certificate) -> str:
+    """The loss of all rounds that is shown beside a certificate: its own, or the share of mistakes beside costs."""
+    return "zero_one" if own.loss == "cost" else own.loss
 
 
 def _point(rows: int, mistakes: int, loss: float, own: Certificate) -> Point:

@@ -25,7 +25,7 @@ from onepass.container import read as read_container
 from onepass.errors import LimitError, ModelError, printable
 from onepass.files import replacing, sha256
 
-FORMAT = 1
+FORMAT = 2
 MODEL = Kind("model", "onepass", 1 << 24, ModelError)
 LARGEST_VALUE = 2.0**480  # `rows.LARGEST`, which this room does not import: it would bring the compiler
 LARGEST_WEIGHT = 2.0**512  # times the largest value, in rows of 2^31 values, it does not overflow a score
@@ -108,6 +108,10 @@ def _check_header(content: dict[str, Any], layout: Layout) -> None:
     _need("kind" not in content, "kind", "absent, or 'vote'")
     _check_common(content)
     _check_about(content.get("about"))
+    cut, curve = content.get("cut"), content.get("calibration", 0)
+    _need(isinstance(cut, float) and math.isfinite(cut), "cut", "a finite number")
+    _need(len(content["classes"]) == 2 or cut == 0.0, "cut", "0 but for two classes")
+    _need(curve is None or isinstance(curve, dict), "calibration", "null or an object")
     _need(set(layout) == {"weights"} and layout["weights"]["dtype"] == "F64", "weights", "one tensor of float64")
     shape, classes = layout["weights"]["shape"], len(content["classes"])
     outputs = 1 if classes <= 2 else classes
@@ -146,12 +150,14 @@ def _check_common(content: dict[str, Any]) -> None:
 
 
 def _check_format(content: dict[str, Any]) -> None:
-    number = content.get("format")
+    number: Any = content.get("format")
     _need(type(number) is int and number >= 1, "format", "the number of a format")
     _need(isinstance(content.get("version"), str), "version", "text")
     if number != FORMAT:
+        age = "an older" if number < FORMAT else "a newer"
+        remedy = ": train it again" if number < FORMAT else ""
         raise ModelError(
-            f"written by onepass {printable(content['version'])}, in a newer format than this version reads"
+            f"written by onepass {printable(content['version'])}, in {age} format than this version reads{remedy}"
         )
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from onepass import model_files
-from onepass.errors import DataError
+from onepass.certificates.probabilities import Calibration
+from onepass.errors import ConversionError, DataError, ModelError, printable
 from onepass.labels import Label
 from onepass.loop import head_of, score
 from onepass.rows import LARGEST, AnyRows, Array, Dense, Floats, Ints, count, onto_ball
@@ -35,6 +36,8 @@ class LinearModel:
     about: dict[str, Any] = field(
         default_factory=dict
     )  # learner, options, certificate, data: plain values, for reading
+    cut: float = 0.0  # of two classes, the second where the score is above this
+    calibration: Calibration | None = None  # from scores to probabilities, where the model was watched
 
     @property
     def features(self) -> int:
@@ -46,13 +49,23 @@ class LinearModel:
         overwrite  False: a file that is there stays, the model is kept beside it, and an OutputTakenError says where
         """
         said = {"classes": list(self.classes), "bias": self.bias, "radius": self.radius, "about": self.about}
+        said |= {"cut": self.cut, "calibration": None if self.calibration is None else self.calibration.as_dict()}
         model_files.write(path, said, self.weights, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], max_bytes: int = 1 << 34) -> LinearModel:
         """Read a model that `save` wrote; every size is checked before it is believed, and nothing is executed."""
         said, weights = model_files.read(path, max_bytes)
-        return cls(weights, tuple(said["classes"]), float(said["bias"]), said["radius"], said["about"])
+        classes, curve = tuple(said["classes"]), said["calibration"]
+        try:
+            calibration = None if curve is None else Calibration.from_dict(curve)
+            if calibration is not None and calibration.classes != max(2, len(classes)):
+                raise ModelError(f"its field 'calibration.classes' is wrong: the model has {len(classes)} classes")
+            if calibration is not None and calibration.classes == 2 and calibration.cut != said["cut"]:
+                raise ModelError("its field 'calibration.cut' is wrong: it is not the model's")
+        except ModelError as error:
+            raise ModelError(f"{printable(os.fspath(path))}: {error}") from None
+        return cls(weights, classes, float(said["bias"]), said["radius"], said["about"], said["cut"], calibration)
 
     def decision(self, X: Any) -> Floats:
         """Scores: one per row for two classes (positive: the second class), else one per row and class."""
@@ -81,11 +94,11 @@ class LinearModel:
         """The place of every row's class among `classes`; in memory, one number a row and a bounded block of scores."""
         one = self._one_row(X)
         if one is not None:
-            return places(one, len(self.classes))
+            return places(one, len(self.classes), self.cut)
         rows, canonical = within(X, self.features)
         found = np.empty(count(rows), dtype=np.int64)
         for where, scores in self._decisions(rows, canonical):
-            found[where] = places(scores, len(self.classes))
+            found[where] = places(scores, len(self.classes), self.cut)
         return found
 
     def _one_row(self, X: Any) -> Floats | None:
@@ -105,6 +118,20 @@ class LinearModel:
         """The label of every row."""
         return np.asarray(np.array(self.classes)[self.chosen(X)])
 
+    def probabilities(self, X: Any) -> Floats:
+        """How probable each class is, (rows, classes): from the scores of rows that came after the model was frozen."""
+        return self.probability(self.decision(X))
+
+    def probability(self, scores: Floats) -> Floats:
+        """The same from scores as `decision` gives them."""
+        if len(self.classes) == 1:
+            return np.ones((len(scores), 1))
+        if self.calibration is None:
+            raise ConversionError(
+                "probabilities are made from the scores of a watched model on later rows: choose conversion='frozen'"
+            )
+        return self.calibration.probability(scores)
+
 
 def within(X: Any, features: int) -> tuple[AnyRows, bool]:
     rows = accept(X)
@@ -122,8 +149,8 @@ def pieces(rows: AnyRows, canonical: bool, radius: float | None, most: int = 1 <
             yield first, onto_ball(piece, radius) if radius is not None else piece
 
 
-def places(scores: Floats, classes: int) -> Ints:
+def places(scores: Floats, classes: int, cut: float = 0.0) -> Ints:
     """The place of the class that the scores of each row choose; where only one class was ever met, that one's."""
     if scores.ndim == 1:
-        return (scores > 0.0).astype(np.int64) if classes == 2 else np.zeros(len(scores), dtype=np.int64)
+        return (scores > cut).astype(np.int64) if classes == 2 else np.zeros(len(scores), dtype=np.int64)
     return np.asarray(np.argmax(scores, axis=1), dtype=np.int64)

@@ -8,8 +8,10 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from onepass.certificates import check
+from onepass.certificates import check, target_of
+from onepass.certificates.deployed import cost_of
 from onepass.errors import ConversionError
+from onepass.labels import Label, sortable
 from onepass.learners import Setting, named
 
 OPTIONS = (  # what it takes, beside learner and classes, to make the pass
@@ -24,7 +26,14 @@ OPTIONS = (  # what it takes, beside learner and classes, to make the pass
     "n_features",
     "max_features",
     "max_trace_memory",
-    "penalised",
+    "max_watch_memory",
+    "watch",
+    "expected_rows",
+    "positive",
+    "cost",
+    "max_false_alarm",
+    "max_miss",
+    "min_precision",
     "validation_fraction",
     "stop_at",
     "order_alarm",
@@ -39,7 +48,7 @@ class Options:
 
     learner: Any = field(default=None, kw_only=False)
     classes: InitVar[Any] = None
-    conversion: str = "average"
+    conversion: str = "frozen"
     cutoffs: str = "grid"
     bound: str = "betting"
     delta: float = 0.05
@@ -50,7 +59,14 @@ class Options:
     n_features: int | None = None
     max_features: int = 1 << 24
     max_trace_memory: int = 256 << 20
-    penalised: str | None = None
+    max_watch_memory: int = 256 << 20
+    watch: bool | None = None
+    expected_rows: int | None = None
+    positive: Label | None = None
+    cost: Any = None
+    max_false_alarm: float | None = None
+    max_miss: float | None = None
+    min_precision: float | None = None
     validation_fraction: float = 0.0
     stop_at: float | None = None
     order_alarm: bool = True
@@ -76,10 +92,12 @@ class Options:
             ("n_features", 1),
             ("max_features", 1),
             ("max_trace_memory", 0),
+            ("max_watch_memory", 0),
+            ("expected_rows", 1),
             ("seed", 0),
             ("elapsed", 0),
         ):
-            if (value := getattr(self, name)) is not None or name not in ("horizon", "n_features"):
+            if (value := getattr(self, name)) is not None or name not in ("horizon", "n_features", "expected_rows"):
                 setattr(self, name, _whole(name, value, least))
         self.learner.rule(Setting(features=self.n_features))  # says what is wrong with the learner's own parameters
         if self.max_features >= 1 << 31:
@@ -87,18 +105,36 @@ class Options:
         if not self.learner.keeps_rows and (self.cutoffs == "all" or self.conversion in ("longest", "suffix")):
             raise ConversionError(
                 f"{type(self.learner).__name__} keeps no update rows (x − T changes with every row): choose the "
-                "conversion last, average or cutoff on the grid, or penalised"
+                "conversion frozen, last, average or cutoff on the grid"
             )
-        if self.conversion == "penalised" and self.penalised is None:
-            self.penalised = "average"
-        if self.penalised not in (None, "average", "hypothesis"):
-            raise ValueError(f"penalised: 'average', 'hypothesis' or None expected, got {self.penalised!r}")
+        if self.watch is None:
+            self.watch = self.conversion == "frozen"
+        if not isinstance(self.watch, bool):
+            raise ValueError(f"watch: True, False or None expected, got {self.watch!r}")
+        if self.conversion == "frozen" and not self.watch:
+            raise ValueError("watch: conversion='frozen' deploys a watched model: leave watch out")
+        self.target = target_of(self.max_false_alarm, self.max_miss, self.min_precision)
+        if self.target is not None and self.conversion != "frozen":
+            raise ConversionError(f"a {self.target} is kept by a watched model: choose the conversion frozen")
+        self._check_cost(classes)
         if not 0.0 <= self.validation_fraction < 1.0:
             raise ValueError(f"validation_fraction: at least 0 and below 1 expected, got {self.validation_fraction!r}")
         if self.conversion == "validation" and not self.validation_fraction:
             raise ValueError("validation_fraction: above 0 expected for conversion='validation'")
         if self.stop_at is not None and not self.stop_at > 0.0:
             raise ValueError(f"stop_at: a positive number expected, got {self.stop_at!r}")
+
+    def _check_cost(self, classes: Any) -> None:
+        if self.cost is None:
+            return
+        self.cost = cost_of(self.cost)
+        if self.conversion != "frozen":
+            raise ConversionError("cost: it is certified of a watched model: choose the conversion frozen")
+        if self.target is not None:
+            raise ValueError("cost: a threshold's target and costs are two aims: declare one of them")
+        labels = {label for label, _, _ in self.cost}
+        if classes is not None and set(np.asarray(classes).tolist()) != labels:
+            raise ValueError(f"cost: it speaks of {sorted(labels, key=sortable)}, and classes are {list(classes)}")
 
 
 def is_number(value: Any) -> TypeGuard[float]:

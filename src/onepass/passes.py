@@ -18,18 +18,20 @@ import numpy as np
 
 from onepass.background import Background
 from onepass.candidates import FrozenCandidates
-from onepass.certificates import Certificate, certified_loss, certify
+from onepass.certificates import Calibration, Certificate, Target, Threshold, calibrate, certified_loss, certify
+from onepass.certificates.deployed import positive_of, threshold_of
+from onepass.certificates.score_bins import flip as flip_bins
 from onepass.certified import Certified, Question
-from onepass.conversions import CONVERSIONS, conversion_named
+from onepass.conversions import conversion_named
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
 from onepass.files import sha256
 from onepass.guards import Guards
 from onepass.guards.duplicates import Duplicates
 from onepass.heldout import held_out, stretch_end
 from onepass.intake import Batch, Intake
-from onepass.labels import Label
+from onepass.labels import Label, Labels, sortable
 from onepass.learners import Setting, has_own_rate
-from onepass.looks import next_look
+from onepass.looks import last_look, next_look
 from onepass.models import LinearModel
 from onepass.options import OPTIONS, Options
 from onepass.regret import Regret, regret
@@ -40,6 +42,7 @@ from onepass.state_checks import is_count, need, need_fields
 from onepass.trace import Hypotheses, Survivor, Terms, Trace, Updates
 from onepass.trace.tally import Tally
 from onepass.voted import VotedModel
+from onepass.watching import WatchedModels, next_freezing
 
 
 class Pass(Options, Certified):
@@ -55,8 +58,16 @@ class Pass(Options, Certified):
     fit_intercept       whether a constant feature 1 is appended (after scaling)
     n_features          the width, if it is fixed; max_features: how far it may grow
     max_trace_memory    bytes of updates kept before they are folded into one vector per cutoff; those of Adaptive are
-                        let go at 32 MB where the declared conversion (last, average) does without them
-    penalised           "average" or "hypothesis": watch frozen candidates, for the conversion "penalised"
+                        let go at 32 MB where the declared conversion does without them (frozen; with Adaptive
+                        last and average too)
+    expected_rows       how many rows are expected, if that is known beforehand: it sets prices of the conversion
+                        "frozen" and nothing else, and need not be true
+    positive            the class that misses and false alarms speak of; None: the second in sorted order
+    cost                {(label, prediction): cost}: certify the mean cost in place of the share of mistakes
+    max_false_alarm, max_miss, min_precision
+                        a target for the threshold of the model, kept with probability 1 − delta; one of them
+    watch               whether models are frozen and watched; None: if the conversion is "frozen"
+    max_watch_memory    bytes that the weights of watched models may take: eight of them, or fewer
     validation_fraction share of the rows kept out of the pass, for the conversion "validation"
     stop_at             stop as soon as the certificate is at most this, and two labels have been met
     order_alarm         whether to withhold certificates when labels come in an order that no i.i.d. draw would show
@@ -75,9 +86,9 @@ class Pass(Options, Certified):
     >>> run.rounds, run.model().predict([[3.0, 0, 0, 0, 0], [-3.0, 0, 0, 0, 0]]).tolist()
     (2000, ['up', 'down'])
     >>> run.certificate().covers
-    'members'
+    'model'
     >>> run
-    <Pass of Perceptron(), average: 2,000 rounds, 116 mistakes>
+    <Pass of Perceptron(), frozen: 2,000 rounds, 116 mistakes>
     """
 
     def __post_init__(self, classes: Any, origin: Any) -> None:
@@ -86,35 +97,51 @@ class Pass(Options, Certified):
         self.rounds = 0  # rows learned from
         self.stopped = False
         limit = self.n_features or self.max_features
+        if classes is None and self.cost is not None:
+            classes = sorted({label for label, _, _ in self.cost}, key=sortable)
         self.intake = Intake(classes, self.n_features, limit)
         labels = self.intake.labels
+        if labels.declared:
+            self._must_be_meant(labels)
         if labels.count > 2 and not self.learner.several:
             raise ValueError(f"classes: {type(self.learner).__name__} learns two classes, got {labels.count}")
         self._origin = None if origin is None else self._starting(origin)
         self._background = Background()
         needs_log = self.cutoffs == "all" or conversion_named(self.conversion).from_log
-        frame = Frame(self._outputs, self._bias, self.n_features, limit, self.max_trace_memory, self.elapsed, needs_log)
+        frame = Frame(
+            self._outputs,
+            self._bias,
+            self.n_features,
+            limit,
+            self.max_trace_memory,
+            self.elapsed,
+            needs_log,
+            bool(self.watch),
+        )
         self.learner_run = begin(self.learner, frame, self._background, self._origin)
         self.scaling = RowScaling(self.radius)
         self.learner_run.declare(self._setting)
         self.guards = Guards(labels.count, order=self.order_alarm, repeats=self.repeat_alarm)
-        self.candidates: dict[str, FrozenCandidates] = {}
-        if self.penalised is not None:
-            self.candidates["penalised"] = FrozenCandidates(self.penalised)
-        if self.validation_fraction > 0.0:
-            self.candidates["validation"] = FrozenCandidates("hypothesis")
+        self.watched = self._watching() if self.watch else None
+        self.candidates = FrozenCandidates() if self.validation_fraction > 0.0 else None
         self._void: tuple[str, ...] = ()
         self._assumed: tuple[str, ...] = ()
         self._cache: dict[Any, Any] = {}  # the trace and the certificates asked for since the last row
         self._warned = False
+        if self.watched is not None:
+            self.watched.must_fit(self.n_features or 0)
         self._widen(self.n_features or 0)
-        certified_loss(self._trace(), self.loss)
+        certified_loss(self._trace(), self.conversion, self.loss)
 
     def __repr__(self) -> str:
         return f"<Pass of {self.learner!r}, {self.conversion}: {self.rounds:,} rounds, {self.mistakes:,} mistakes>"
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)  # two passes that write into one log would write past its end
+
+    def _watching(self) -> WatchedModels:
+        hinge = self.loss == "hinge"
+        return WatchedModels(self.intake.labels.count, self._bias, self.max_watch_memory, hinge=hinge)
 
     # --- what it was made with ----------------------------------------------------------------------------------------
 
@@ -184,7 +211,7 @@ class Pass(Options, Certified):
     def classes(self) -> tuple[Label, ...]:
         """The labels: as declared, or those met, sorted."""
         labels = self.intake.labels
-        return labels.classes if labels.declared else tuple(sorted(labels.classes, key=_sortable))
+        return labels.classes if labels.declared else tuple(sorted(labels.classes, key=sortable))
 
     @property
     def width(self) -> int:
@@ -195,6 +222,12 @@ class Pass(Options, Certified):
     def scaled_onto(self) -> float | None:
         """The radius that rows are scaled onto: as declared, or as radius="auto" has found it; None: no scaling."""
         return self.scaling.radius
+
+    @property
+    def look(self) -> int | None:
+        """The round that `model()` looked back to for its choice; None: it may be another after every row."""
+        settled = conversion_named(self.conversion).watched and self.target is None and self.loss != "hinge"
+        return last_look(self.rounds) if settled else None
 
     @property
     def mistakes(self) -> int:
@@ -225,9 +258,19 @@ class Pass(Options, Certified):
         if self.stopped:
             raise StoppedError(f"the certificate has reached stop_at={self.stop_at}; set stop_at to None to go on")
         batch, run = self.intake.take(X, y), self.learner_run
+        self._must_be_meant(batch.labels)
         with self._background.running(len(batch.spans) > 1), run.rates_of(self.rounds, len(batch.y)):
             if not self._learn_unchecked(batch):
                 self._learn_checked(self.intake.check(batch))
+
+    def _must_be_meant(self, labels: Labels) -> None:
+        """Raise unless `positive`, and a threshold, can speak of these labels."""
+        if self.positive is not None and len(labels.classes) >= 2:
+            if len(labels.classes) > 2:
+                raise ValueError(f"positive: one of two classes is meant, and here are {len(labels.classes)}")
+            positive_of(labels.classes, self.positive)
+        if self.target is not None and labels.count > 2:
+            raise ValueError(f"a {self.target}: a threshold cuts the scores of two classes; here are {labels.count}")
 
     def feed_one(self, X: Any, y: Any) -> bool:
         """Feed one row without the cost of looking at it in general; False, and nothing done, if it is no such case.
@@ -243,6 +286,8 @@ class Pass(Options, Certified):
 
     def _learn_checked(self, batch: Batch) -> None:
         """Learn rows whose content was looked at."""
+        if self.watched is not None and self.rounds + len(batch.y) >= next_freezing(self.rounds):
+            self.watched.must_fit(max(batch.width, self.width))
         refusable = self.learner_run.may_refuse(batch.rows, batch.width, self.rounds)
         before = self.state() if refusable or self.scaling.measuring else None
         self._widen(batch.width)
@@ -260,13 +305,14 @@ class Pass(Options, Certified):
         rows says what is wrong.
         """
         run, several = self.learner_run, len(batch.spans) > 1
-        plain = self.radius is None and not self.candidates and self.stop_at is None and not has_own_rate(run.rule)
+        plain = self.radius is None and self.candidates is None and self.stop_at is None and not has_own_rate(run.rule)
         if not plain or not (several or self.rounds + len(batch.y) < self._next_border()):
             return False
         before = run.mark(batch.rows, batch.columns, several)
         if before is None:
             return False
-        own, guards = self._own_state(), copy.deepcopy(self.guards.state()) if several else None
+        own = self._own_state()
+        parts = copy.deepcopy([part.state() for part in self._beside()]) if several else None
         try:
             self._learn_pieces(batch, batch.columns)
             run.fold_if_due()
@@ -274,8 +320,9 @@ class Pass(Options, Certified):
             self._background.join()
             run.rewind(before)
             self._restore_own(own)
-            if guards is not None:  # of one piece they are shown the rows once these are learned
-                self.guards.restore(guards)
+            if parts is not None:  # of one piece they are shown the rows once these are learned
+                for part_, state in zip(self._beside(), parts, strict=True):
+                    part_.restore(state)
             if isinstance(error, LimitError):
                 raise
             return False
@@ -307,7 +354,7 @@ class Pass(Options, Certified):
             stretch, labels = _slice(rows, y, done, stop)
             if held is not None:
                 out = held[done:stop]
-                self._watch("validation", take(stretch, out), labels[out])
+                self._validate(take(stretch, out), labels[out])
                 stretch, labels = take(stretch, ~out), labels[~out]
             self._learn_stretch(stretch, labels, columns)
             self._observe(*_slice(fed, y, done, stop))
@@ -319,8 +366,10 @@ class Pass(Options, Certified):
         """Learn rows up to the next border."""
         if not len(y):
             return
-        self._watch("penalised", rows, y)
         self.learner_run.learn(rows, y, self.rounds, columns)
+        if self.watched is not None:
+            bound = self.learner_run.loss_bound or 0.0
+            self._background.submit(self.watched.watch, rows, y, self.rounds, self.learner_run.width, bound)
         self.rounds += len(y)
         if self.learner.tracks_norm and self.rounds % RENEW == 0:
             self.learner_run.settle_norm()
@@ -340,15 +389,17 @@ class Pass(Options, Certified):
 
     def _widen(self, width: int) -> None:
         self.learner_run.widen(width)
-        for candidates in self.candidates.values():
-            candidates.widen(self.learner_run.width)
+        if self.candidates is not None:
+            self.candidates.widen(self.learner_run.width)
 
     # --- between rows -------------------------------------------------------------------------------------------------
 
     def _next_border(self) -> int:
         """The next round at which something happens between two rows; fixed by the round alone."""
         border = self.rounds + (1 << 62)
-        if self.candidates:
+        if self.watched is not None:
+            border = min(border, next_freezing(self.rounds))
+        if self.candidates is not None:
             border = min(border, 1 << self.rounds.bit_length())
         if self.stop_at is not None:
             border = min(border, next_look(self.rounds))
@@ -358,26 +409,27 @@ class Pass(Options, Certified):
 
     def _between(self, t: int) -> None:
         """Freeze candidates and look at the certificate, each at its rounds."""
-        if self.candidates and t & (t - 1) == 0:
-            self._freeze(t.bit_length() - 1)
+        if self.watched is not None and next_freezing(t - 1) == t:
+            self._background.submit(self.watched.freeze, t, self.learner_run.sum_so_far(t))
+            self._cache = {}
+        if self.candidates is not None and t & (t - 1) == 0:
+            self._background.join()
+            self.candidates.freeze(t.bit_length() - 1, self._trace().last)
+            self._cache = {}
         if self.stop_at is not None and next_look(t - 1) == t:
             self._background.join()
             certificate = self._answer(self._question())
             fine = certificate.withheld is None and certificate.risk <= self.stop_at
             self.stopped = fine and not self.guards.one_label_only
 
-    def _freeze(self, number: int) -> None:
-        self._background.join()
-        trace = self._trace()
-        for candidates in self.candidates.values():
-            average = CONVERSIONS["average"]
-            weights = trace.last if candidates.what == "hypothesis" else average.weights(trace, None)
-            candidates.freeze(number, weights)
-        self._cache = {}
+    def _validate(self, rows: AnyRows, y: Ints) -> None:
+        """Judge the candidates of `validation` on rows kept out of the pass."""
+        if self.candidates is not None and len(y):
+            self.candidates.watch(self._bias, rows, y, self.learner_run.loss_bound or 0.0)
 
-    def _watch(self, kind: str, rows: AnyRows, y: Ints) -> None:
-        if kind in self.candidates and len(y):
-            self.candidates[kind].watch(self._bias, rows, y, self.learner_run.loss_bound or 0.0)
+    def _beside(self) -> list[Guards | WatchedModels]:
+        """The parts that look at rows beside the learning."""
+        return [self.guards] if self.watched is None else [self.guards, self.watched]
 
     # --- what it leaves behind ----------------------------------------------------------------------------------------
 
@@ -388,7 +440,8 @@ class Pass(Options, Certified):
         self.learner_run.log_shared = True
         tally = Tally._make(array.copy() for array in trace.tally)
         columns = trace.columns.copy() if trace.columns is not None else None
-        hypotheses = replace(trace.hypotheses, columns=columns)
+        watched = None if self.watched is None else self.watched.models().__getitem__
+        hypotheses = replace(trace.hypotheses, columns=columns, watched=watched)
         return replace(
             trace,
             tally=tally,
@@ -418,6 +471,10 @@ class Pass(Options, Certified):
                 self.horizon,
                 self.cutoffs,
                 self.intake.labels.classes,
+                self.expected_rows,
+                self.positive,
+                self.cost,
+                None if self.target is None else (self.target.kind, self.target.limit),
             ),
             rounds=self.rounds,
             updates=ledger.updates,
@@ -427,7 +484,8 @@ class Pass(Options, Certified):
             ended=None if log is None else Updates(log.round, log.margin),
             pocket=None if columns is None else columns.longest(ledger.updates, alive),
             fineness=3 if columns is None else columns.bits,
-            candidates={kind: candidates.losses() for kind, candidates in self.candidates.items()},
+            candidates=None if self.candidates is None else self.candidates.losses(),
+            watched=None if self.watched is None else self.watched.evidence(),
             void=void,
             assumed=self._assumed,
             dropped=self.learner_run.dropped,
@@ -442,7 +500,8 @@ class Pass(Options, Certified):
                 columns=columns,
                 total=self.learner_run.total(self.rounds, last),
                 origin=self._origin_weights,
-                frozen={kind: candidates.frozen() for kind, candidates in self.candidates.items()},
+                frozen={} if self.candidates is None else self.candidates.frozen(),
+                watched=None if self.watched is None else self.watched.model,
             ),
         )
         self._cache = {"now": now, "trace": trace}
@@ -490,7 +549,10 @@ class Pass(Options, Certified):
             weights = conversion.weights(trace, value)
             must_be_finite(weights)  # a sum may overflow where its parts do not
             weights *= flip
-            return LinearModel(weights, self.classes, self._bias, self.scaled_onto, self._about(certificate))
+            about = self._about(certificate)
+            return LinearModel(
+                weights, self.classes, self._bias, self.scaled_onto, about, *self._decided(certificate, trace, flip)
+            )
         q = conversion.members(trace, value)
         if trace.hypotheses.origin is not None:
             raise ConversionError("vote: not offered for a pass that started from an origin; use how='combine'")
@@ -498,6 +560,27 @@ class Pass(Options, Certified):
         assert trace.log is not None
         log = trace.log._replace(a=flip * trace.log.a)
         return VotedModel(log, q, len(trace.last) - 1, self.classes, self._bias, self.scaled_onto)
+
+    def _decided(self, certificate: Certificate, trace: Trace, flip: float) -> tuple[float, Calibration | None]:
+        """(where scores are cut, what makes probabilities of them) of a watched model."""
+        frozen = certificate.choice.value
+        if not (conversion_named(certificate.conversion).watched and frozen) or trace.watched is None:
+            return 0.0, None
+        kept = certificate.threshold
+        cut = kept.cut(flipped=flip < 0.0) if kept is not None and kept.reached else 0.0
+        counts = trace.watched.counts
+        slot = int(np.flatnonzero(counts.frozen == frozen)[0])
+        bins, borders = counts.bins[slot], counts.borders[slot]
+        if flip < 0.0:
+            bins, borders = flip_bins(bins, borders)
+        return cut, calibrate(bins, borders, cut, self.intake.labels.count)
+
+    def threshold_for(self, target: Target) -> Threshold:
+        """Where to cut the scores of the deployed model so that it keeps this target; see `Target.declared`."""
+        trace, certificate = self._trace(), self.certificate()
+        if not conversion_named(certificate.conversion).watched or not certificate.choice.value:
+            raise ConversionError("a threshold is found on the scores of a watched model: choose conversion='frozen'")
+        return threshold_of(trace, certificate.choice.value, target, self.delta)
 
     def _about(self, certificate: Certificate) -> dict[str, Any]:
         """What a model file says of where the model comes from: plain values, and no clock."""
@@ -526,7 +609,8 @@ class Pass(Options, Certified):
         """
         state = self._own_state() | {
             "guards": self.guards.state(),
-            "candidates": {kind: candidates.state() for kind, candidates in self.candidates.items()},
+            "candidates": None if self.candidates is None else self.candidates.state(),
+            "watched": None if self.watched is None else self.watched.state(),
             "learner": self.learner_run.state(),
         }
         return copy.deepcopy(state) if copied else state
@@ -549,9 +633,12 @@ class Pass(Options, Certified):
         width = self.learner_run.check_state(state["learner"], rounds)
         self.intake.check_state(state["intake"], width)
         self.guards.check_state(state["guards"])
-        need_fields(state["candidates"], self.candidates, "the candidates")
-        for kind, candidates in self.candidates.items():
-            candidates.check_state(state["candidates"][kind], (1 + width, self._outputs))
+        need((state["candidates"] is None) == (self.candidates is None), "the candidates")
+        if self.candidates is not None:
+            self.candidates.check_state(state["candidates"], (1 + width, self._outputs))
+        need((state["watched"] is None) == (self.watched is None), "the watched models")
+        if self.watched is not None:
+            self.watched.check_state(state["watched"], rounds, width)
 
     def _own_state(self) -> dict[str, Any]:
         """The part of the state that is no arrays: values that nothing changes in place."""
@@ -569,8 +656,10 @@ class Pass(Options, Certified):
         """Go on from a state that nobody else holds."""
         self._restore_own(state)
         self.guards.restore(state["guards"])
-        for kind, candidates in self.candidates.items():
-            candidates.restore(state["candidates"][kind])
+        if self.candidates is not None:
+            self.candidates.restore(state["candidates"])
+        if self.watched is not None:
+            self.watched.restore(state["watched"])
         self.learner_run.restore(state["learner"])
         self.learner_run.agree(self._setting)
 
@@ -603,7 +692,3 @@ def _slice(rows: AnyRows, y: Ints, first: int, last: int) -> tuple[AnyRows, Ints
 
 def _arrays(origin: Floats | Carried) -> tuple[Floats, ...]:
     return tuple(origin) if isinstance(origin, Carried) else (origin,)
-
-
-def _sortable(label: Label) -> tuple[bool, Any]:
-    return isinstance(label, str), label

@@ -27,7 +27,7 @@ from onepass.files import sweep
 from onepass.io.stream import Position
 from onepass.passes import Pass
 
-FORMAT = 1
+FORMAT = 2
 Path = str | os.PathLike[str]
 
 

@@ -26,6 +26,7 @@ from onepass.trace import Survivor
 from onepass.trace.columns import Columns, Fold
 from onepass.trace.log import Deltas, Log
 from onepass.trace.tally import Tally
+from onepass.trace.watched import Watched
 
 _TYPES = (
     Columns,
@@ -42,6 +43,7 @@ _TYPES = (
     Repeats,
     Survivor,
     Tally,
+    Watched,
 )
 KNOWN: dict[str, Any] = {kind.__name__: kind for kind in _TYPES}
 DEEP = 32  # levels; a pass has six
