@@ -73,6 +73,7 @@ class DistributedTraining(training.Training):
     def __init__(self, run: Merged, start: float, parts: Inputs, paths: tuple[str, ...], workers: int) -> None:
         super().__init__(run, start)
         self.parts, self.paths, self.workers = parts, paths, workers
+        self.stopped = run.stopped
 
     @property
     def bytes(self) -> int | None:
@@ -94,9 +95,17 @@ class DistributedTraining(training.Training):
         return {"workers": self.workers, **self.run.outcome._asdict()}
 
     def remarks(self, result: terminal.Record) -> list[str]:
-        waves = f" in {result['waves']} waves, the model counts from wave {result['begin']} on" * (result["waves"] > 1)
+        waves = f" in {result['waves']} waves, {self._counted(result['begin'])}" * (result["waves"] > 1)
         again, lost = result["again"], result["lost"]
-        return [f"{result['chunks']:,} chunks{waves}; {again:,} run again, {lost:,} worker{'s' * (lost != 1)} lost"]
+        lines = [f"{result['chunks']:,} chunks{waves}; {again:,} run again, {lost:,} worker{'s' * (lost != 1)} lost"]
+        if result["stopped"]:
+            lines.append("stopped at the end of a wave: the certified risk has reached --stop-at")
+        return lines
+
+    def _counted(self, begin: int) -> str:
+        if self.run.conversion == "frozen":
+            return f"the model was frozen at the end of wave {begin - 1}"
+        return f"the model counts from wave {begin} on"
 
     def means(self) -> str:
         return f" on {self.workers} workers"

@@ -7,7 +7,8 @@ covers all rounds as if one machine had read them.
     inputs     what the chunks are                       chunks     how a worker reads one
     summaries  what of a chunk travels, and merging it   tasks      the pure functions that workers run
     executors  who runs tasks: Dask, or this process     clusters   connecting, local workers, versions
-    learning   the two steps and the waves               merged     what stands where a pass would
+    watching   rows that watch earlier waves' models     candidates these models, and what all rows showed of them
+    learning   the steps and the waves                   merged     what stands where a pass would
     kmeans     k-means‖ and Lloyd by partial sums
 
 Only this room imports Dask.

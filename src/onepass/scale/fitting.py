@@ -50,7 +50,7 @@ def fit(
     listed = None if classes is None else np.unique(classes).tolist()
     inputs = cut(data, y, target=target, chunk_bytes=chunk_bytes, **reading)
     merged = learn(inputs, client, waves=waves, watch=watch, classes=listed, **options)
-    classifier._pass, classifier._kept = merged, {}  # type: ignore[assignment]
+    classifier._pass, classifier._kept, classifier._looked = merged, {}, {}  # type: ignore[assignment]
     classifier.classes_ = np.array(merged.classes)
     classifier.n_features_in_ = merged.width
     names = inputs.names or merged.columns

@@ -10,6 +10,9 @@ with the rate begun anew, loses much of what was learned.) A wave's k is chosen 
 predictable and costs nothing; only the first wave's own choice is priced. Later waves need no second step and keep no
 log. Early waves know less than the last: so the cutoff counts from the wave on that gives the best certificate, each of
 the w waves at δ/w.
+
+Of `frozen` no chunk sends a vector: a candidate is made of where waves start, and the rows of later waves watch it (see
+`candidates`). One chunk is a plain pass.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,13 +33,14 @@ from onepass.passes import Pass
 from onepass.rows import Floats, must_be_finite
 from onepass.runs.carrying import Carried
 from onepass.runs.carrying import merged as merged_start
+from onepass.scale.candidates import MergedCandidates
 from onepass.scale.executors import DaskExecutor, Executor, Handle, LocalExecutor, sum_in_tree
 from onepass.scale.inputs import Inputs
 from onepass.scale.merged import Merged, Outcome
 from onepass.scale.summaries import Prefix, Summary, count, evidence_of, merge, together
-from onepass.scale.tasks import Job, WaveStart, add, left_by, refuse, run, start, summary_of, vector_of
+from onepass.scale.tasks import Job, WaveStart, add, alone_of, left_by, refuse, run, start, summary_of, vector_of
 from onepass.scale.versions import versions
-from onepass.trace import Evidence, SettledCutoff
+from onepass.trace import Evidence, SettledCutoff, WatchedEvidence
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,14 @@ class Back(NamedTuple):
     rounds: int
 
 
+class Known(NamedTuple):
+    """What the certificate of a prefix needs beside it."""
+
+    before: Summary | None  # of the waves done
+    settled: list[SettledCutoff]  # of them, at their cutoffs
+    watched: WatchedEvidence | None  # of frozen models, the prefix included
+
+
 Watch = Callable[[Progress], None]
 MOST_WAVES, FEWEST_WAVES, PER_WAVE = 32, 8, 4  # waves, and the chunks that a wave should have; small data has one each
 
@@ -80,7 +93,7 @@ def learn(
     `options` are those of `onepass.Pass`; `waves` is how many times the chunks' models are merged on the way (None: 32,
     fewer where a wave would have fewer than four chunks, but at least eight as long as there are chunks). The result
     has `model()`, `certificate()` and `trace()` as a pass does. `watch` is told of every chunk that is done; a cluster
-    that has had no worker for `patience` seconds is given up.
+    that has had no worker for `patience` seconds is given up. `stop_at` is looked at when a wave ends.
 
     >>> from onepass.scale import cut, learn
     >>> rng = np.random.default_rng(0)
@@ -116,16 +129,25 @@ class _Run:
         self.settled: list[SettledCutoff] = []  # of the waves done, at their cutoffs
         self.cutoffs: list[int] = []
         self.before: Summary | None = None  # of the waves done
+        self.candidates: MergedCandidates | None = None  # of `frozen`
+        self.held: dict[int, Handle] = {}  # wave → its candidate, where workers can have it
         self.done = self.bytes = 0
         self.waves = 1
         if inputs.features is not None:
             options = options | {"n_features": inputs.features, "max_features": max(1 << 24, inputs.features)}
         full = {"classes": None, "radius": None} | options
         self.job = self._started(Job(executor.name, full, versions()))
+        Pass(**self.job.options)  # says what is wrong with the options, now that the labels are known
 
     def learn(self, waves: int) -> Merged:
         """Wave after wave."""
         self.waves = waves
+        if self.chosen.conversion != "frozen":
+            return self._combined(waves)
+        return self._alone() if len(self.inputs.chunks) == 1 else self._frozen(waves)
+
+    def _combined(self, waves: int) -> Merged:
+        """The model is a sum of vectors that chunks send."""
         origin: WaveStart | None = None
         summary: Summary | None = None  # of the wave before
         vectors: list[Floats] = []
@@ -146,8 +168,56 @@ class _Run:
         if self.chosen.conversion != "longest":
             weights /= float(max(1, together(self.settled[begin:], 1).rounds))
         must_be_finite(weights)
+        return self._merged(evidence, weights, begin + 1)
+
+    def _frozen(self, waves: int) -> Merged:
+        """The model is one of those that the rows of later waves have watched."""
+        classes = len(self.job.options["classes"])
+        bias, memory = float(self.chosen.fit_intercept), self.chosen.max_watch_memory
+        hinge = self.chosen.loss == "hinge"
+        self.candidates = candidates = MergedCandidates(waves, classes, bias, memory, hinge=hinge)
+        origin: WaveStart | None = None
+        reached = False
+        for wave, chunks in enumerate(np.array_split(np.arange(len(self.inputs.chunks)), waves)):
+            handles = self._wave(chunks, origin, wave, 0)
+            summary, _, back = self._summaries(handles, chunks, wave, 0)
+            candidates.enter(summary.watched)
+            reached = self._reached()
+            if not candidates.met or not (reached or wave == waves - 1):
+                origin = self._origin(handles, back, wave, origin)
+                if summary.rounds and origin is not None:
+                    assert self.before is not None
+                    candidates.freeze(wave + 1, self.before.rounds, weights_of(origin))
+            self.executor.drop(handles)
+            if reached:
+                break
+        self.executor.drop(list(self.held.values()))
+        assert self.before is not None
+        evidence = self._watched_evidence(self.before, candidates.evidence())
+        nothing = np.zeros((1 + self.before.width, evidence.terms.outputs))
+        if not candidates.watched:  # no row was learned, and whoever asks for the model is told so
+            return self._merged(evidence, nothing, 1)
+        model = candidates.named(self._certify(evidence).choice.value or 0)
+        weights = add([model.weights, nothing])  # features that came later have no weight
+        return self._merged(evidence, weights, model.wave + 1, stopped=reached)
+
+    def _alone(self) -> Merged:
+        """One chunk is a plain pass."""
+        (handle,) = handles = self._wave(np.arange(1), None, 0, 0)
+        _, _, (one,) = self._summaries(handles, np.arange(1), 0, 0)
+        sent = self.executor.each("alone", alone_of, [(handle, one.digest, self.inputs.chunks[0])])
+        ((_, alone),) = self.executor.fetch(sent, self.names)
+        self.executor.drop([*sent, *handles])
+        assert self.before is not None
+        must_be_finite(alone.weights)
+        evidence = self._watched_evidence(self.before, alone.watched)
+        self._tell(0, 2, None, 0, alone.watched)
+        return self._merged(evidence, alone.weights, 1, stopped=alone.stopped)
+
+    def _merged(self, evidence: Evidence, weights: Floats, begin: int, *, stopped: bool = False) -> Merged:
+        assert self.before is not None
         told = self.executor.again(), self.executor.lost()
-        outcome = Outcome(len(self.inputs.chunks), waves, begin + 1, tuple(self.cutoffs), *told)
+        outcome = Outcome(len(self.inputs.chunks), self.waves, begin, tuple(self.cutoffs), *told, stopped)
         return Merged(evidence, weights, self.chosen, self.job, self.before, outcome)
 
     # --- before the first row -----------------------------------------------------------------------------------------
@@ -186,10 +256,28 @@ class _Run:
         return None if summary is None else self._certify(evidence_of(summary)).choice.value
 
     def _wave(self, chunks: Any, origin: WaveStart | None, wave: int, k: int | None) -> list[Handle]:
-        rule = "longest" if self.chosen.conversion == "longest" else "log" if k is None else k
+        rule = self._rule(k)
         begin = None if origin is None else self.executor.hold(f"origin-{wave}", origin)
-        lines = [(self.job, self.inputs.chunks[p], self.inputs.data[p], begin, rule) for p in chunks]
+        held = self._hold_candidates()
+        lines = [(self.job, self.inputs.chunks[p], self.inputs.data[p], begin, rule, held) for p in chunks]
         return self.executor.each(f"run-{wave}", run, lines)
+
+    def _rule(self, k: int | None) -> str | int:
+        """What a chunk is to leave on its worker."""
+        if self.chosen.conversion == "frozen":
+            return "model" if self.candidates is None else "nothing"
+        whole = {"longest": "longest", "average": "sum"}.get(self.chosen.conversion)
+        return whole or ("log" if k is None else k)
+
+    def _hold_candidates(self) -> list[Handle]:
+        """The candidates that rows are to watch, each sent once."""
+        watched = [] if self.candidates is None else self.candidates.watched
+        known = self.held
+        self.held = {
+            one.wave: known.get(one.wave) or self.executor.hold(f"candidate-{one.wave}", one) for one in watched
+        }
+        self.executor.drop([handle for wave, handle in known.items() if wave not in self.held])
+        return list(self.held.values())
 
     def _summaries(
         self, handles: list[Handle], chunks: Any, wave: int, k: int | None
@@ -204,14 +292,14 @@ class _Run:
             self.done += 1
             self.bytes += getattr(self.inputs.chunks[int(chunks[place])], "bytes", 0)
             if self.watch is not None:
-                self._tell(wave, 1, prefix.summary(), k)
+                self._tell(wave, 1, prefix.summary(), k, None)
         self.executor.drop(small)
         whole = self._noted(prefix.whole())
         if k is None:
             k = self._certify(evidence_of(whole)).choice.value or 0
         self.settled.append(count(whole, k, wave == 0))
         self.cutoffs.append(k)
-        self.before = whole if self.before is None else merge(self.before, whole)
+        self.before = joined(self.before, whole)
         return whole, k, back
 
     def _vector(self, handles: list[Handle], back: list[Back], wave: int, k: int) -> Floats:
@@ -219,7 +307,7 @@ class _Run:
         pairs = zip(handles, back, strict=True)
         lines = [(handle, k, one.digest, self.inputs.chunks[one.chunk]) for handle, one in pairs]
         total = self._added(f"vector-{wave}", self.executor.each(f"vector-{wave}", vector_of, lines), back)
-        self._tell(wave, 2, None, k)
+        self._tell(wave, 2, None, k, None)
         return total
 
     def _origin(self, handles: list[Handle], back: list[Back], wave: int, before: WaveStart | None) -> WaveStart | None:
@@ -251,9 +339,9 @@ class _Run:
     def _longest(self, handles: list[Handle], back: list[Back], before: list[Floats]) -> list[Floats]:
         """The longest survivor so far; only the chunk that has it sends its vector."""
         assert self.before is not None
-        here = [
-            (handle, one) for handle, one in zip(handles, back, strict=True) if one.chunk == self.before.longest.part
-        ]
+        assert self.before.longest is not None
+        part = self.before.longest.part
+        here = [(handle, one) for handle, one in zip(handles, back, strict=True) if one.chunk == part]
         if not here:
             return before
         ((handle, one),) = here
@@ -285,24 +373,55 @@ class _Run:
         best = int(np.argmin(risks))
         return starts[best], best
 
+    def _watched_evidence(self, summary: Summary, watched: WatchedEvidence) -> Evidence:
+        """The evidence of all rounds, with what is known of frozen models and was declared of them."""
+        told = self.chosen
+        target = None if told.target is None else (told.target.kind, told.target.limit)
+        terms = summary.terms._replace(cost=told.cost, target=target)
+        return replace(evidence_of(summary), terms=terms, watched=watched)
+
+    def _reached(self) -> bool:
+        """Whether a frozen model is certified as far as `stop_at` asks; with one label alone nothing is."""
+        if self.chosen.stop_at is None:
+            return False
+        assert self.before is not None
+        assert self.candidates is not None
+        certificate = self._certify(self._watched_evidence(self.before, self.candidates.evidence()))
+        fine = certificate.withheld is None and certificate.risk <= self.chosen.stop_at
+        return fine and np.count_nonzero(self.before.labels.seen) != 1
+
     def _certify(self, evidence: Evidence) -> Certificate:
         told = self.chosen
         return certify(evidence, told.conversion, delta=told.delta, bound=told.bound, loss=told.loss)
 
-    def _so_far(self, prefix: Summary | None, k: int | None) -> Certificate | None:
+    def _so_far(self, known: Known, prefix: Summary | None, k: int | None) -> Certificate | None:
         """The certificate of all rounds up to the prefix's end."""
+        before, settled, watched = known
+        if prefix is None and before is None:
+            return None
+        if self.chosen.conversion == "frozen":
+            summary = before if prefix is None else joined(before, self._noted(prefix))
+            assert summary is not None
+            return None if watched is None else self._certify(self._watched_evidence(summary, watched))
         if prefix is None:
-            return None if self.before is None else self._certify(self._best(self.before, self.settled)[0])
+            assert before is not None
+            return self._certify(self._best(before, settled)[0])
         prefix = self._noted(prefix)
-        if self.before is None:
+        if before is None:
             k = self._certify(evidence_of(prefix)).choice.value or 0
-            return self._certify(self._best(prefix, [count(prefix, k, True)])[0])
         assert k is not None
-        return self._certify(self._best(merge(self.before, prefix), [*self.settled, count(prefix, k, False)])[0])
+        settled = [*settled, count(prefix, k, before is None)]
+        return self._certify(self._best(joined(before, prefix), settled)[0])
 
-    def _tell(self, wave: int, step: int, prefix: Summary | None, k: int | None) -> None:
+    def _tell(
+        self, wave: int, step: int, prefix: Summary | None, k: int | None, watched: WatchedEvidence | None
+    ) -> None:
+        """Tell of what is known now: whoever asks for the certificate later gets that of now."""
         if self.watch is None:
             return
+        if self.candidates is not None:
+            watched = self.candidates.evidence(None if prefix is None else prefix.watched)
+        known = Known(self.before, list(self.settled), watched)
         parts = [part for part in ((self.before if step == 1 else None), prefix) if part is not None]
         parts = parts or [part for part in (self.before,) if part is not None]
         self.watch(
@@ -316,9 +435,19 @@ class _Run:
                 mistakes=sum(int(part.tally.mistakes.sum()) for part in parts),
                 again=self.executor.again(),
                 lost=self.executor.lost(),
-                certificate=lambda: self._so_far(prefix, k),
+                certificate=partial(self._so_far, known, prefix, k),
             )
         )
+
+
+def joined(before: Summary | None, following: Summary) -> Summary:
+    """The summary of the waves done and of this one, or a part of it, without what it showed of candidates."""
+    return following._replace(watched=None) if before is None else merge(before, following)
+
+
+def weights_of(start: WaveStart) -> Floats:
+    """The weights from which a wave starts."""
+    return start.origin.weights if isinstance(start.origin, Carried) else start.origin
 
 
 def _grown(mean: Floats, before: Floats | None, factor: float) -> Floats:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from onepass.certificates import Certificate, certify
+import numpy as np
+
+from onepass.certificates import Calibration, Certificate, Target, Threshold, calibrate, certify
+from onepass.certificates.deployed import threshold_of
 from onepass.certified import Certified, Question
+from onepass.conversions.frozen import prices
 from onepass.errors import ConversionError
 from onepass.labels import Label
 from onepass.models import LinearModel
 from onepass.passes import Pass
 from onepass.rows import Floats
 from onepass.scale.summaries import Summary
-from onepass.trace import Evidence
+from onepass.trace import Evidence, WatchedEvidence
+from onepass.trace.tally import Tally
+from onepass.trace.watched import Watched
 
 if TYPE_CHECKING:
     from onepass.scale.tasks import Job
@@ -23,16 +30,17 @@ class Outcome(NamedTuple):
 
     chunks: int
     waves: int
-    begin: int  # the first wave that counts, from 1
+    begin: int  # the first wave that counts, from 1; of a frozen model, the one after it was frozen
     cutoffs: tuple[int, ...]  # of each wave
     again: int  # chunks begun once more, after a worker was lost
     lost: int  # workers lost
+    stopped: bool = False  # at the end of a wave, since the certificate had reached `stop_at`
 
 
 class Merged(Certified):
     """One model and one certificate for all chunks: `model`, `certificate` and `trace` as a pass has them."""
 
-    stopped = False
+    look = None  # it learns no more
     notes: tuple[str, ...] = ()
 
     def __init__(
@@ -42,12 +50,18 @@ class Merged(Certified):
         self.rows, self.rounds, self.skipped = summary.rows, summary.rounds, summary.skipped
         self.columns = summary.columns
         self._evidence, self._weights = evidence, weights
+        self._own = evidence if evidence.watched is None else replace(evidence, watched=_chosen(evidence, chosen))
         self.delta, self.bound, self.loss = chosen.delta, chosen.bound, chosen.loss
         self._options = {
             name: getattr(chosen, name) for name in ("radius", "horizon", "fit_intercept", "cutoffs", "seed")
         }
         self._radius = job.radius if job.options["radius"] == "auto" else chosen.scaled_onto
         self.classes: tuple[Label, ...] = tuple(job.options["classes"])
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the certificate has reached `stop_at`."""
+        return self.outcome.stopped
 
     @property
     def width(self) -> int:
@@ -68,14 +82,30 @@ class Merged(Certified):
         Another δ, bound or loss changes what is claimed, not the model: the cutoff stays the one that was chosen.
         """
         self._must_be_own(question.conversion)
-        return certify(self._evidence, self.conversion, delta=question.delta, bound=question.bound, loss=question.loss)
+        return certify(self._own, self.conversion, delta=question.delta, bound=question.bound, loss=question.loss)
 
     def _deploy(self, certificate: Certificate, how: str) -> LinearModel:
         """The model of the conversion that was asked for before the first row."""
         if how != "combine":
             raise ConversionError("vote: the hypotheses were left on the workers; use how='combine'")
-        bias = self._evidence.terms.bias
-        return LinearModel(self._weights, self.classes, bias, self._radius, self._about(certificate))
+        about, bias = self._about(certificate), self._evidence.terms.bias
+        cut, calibration = self._decided(certificate)
+        return LinearModel(self._weights, self.classes, bias, self._radius, about, cut, calibration)
+
+    def _decided(self, certificate: Certificate) -> tuple[float, Calibration | None]:
+        """(where scores are cut, what makes probabilities of them) of a watched model."""
+        watched, kept = self._own.watched, certificate.threshold
+        if watched is None or not certificate.choice.value:
+            return 0.0, None
+        cut = kept.cut() if kept is not None and kept.reached else 0.0
+        return cut, calibrate(watched.counts.bins[0], watched.counts.borders[0], cut, len(self.classes))
+
+    def threshold_for(self, target: Target) -> Threshold:
+        """Where to cut the scores of the model so that it keeps this target; see `Target.declared`."""
+        frozen = self.certificate().choice.value
+        if self._own.watched is None or not frozen:
+            raise ConversionError("a threshold is found on the scores of a watched model: choose conversion='frozen'")
+        return threshold_of(self._own, frozen, target, self.delta)
 
     def _must_be_own(self, conversion: str) -> None:
         from onepass.scale.tasks import refuse
@@ -114,3 +144,16 @@ class Merged(Certified):
     def without_rows(self) -> Merged:
         """Itself: it holds no rows."""
         return self
+
+
+def _chosen(evidence: Evidence, told: Pass) -> WatchedEvidence:
+    """What is known of the watched model that is deployed: whatever is asked later is answered of it alone."""
+    watched = evidence.watched
+    assert watched is not None
+    frozen = certify(evidence, "frozen", delta=told.delta, bound=told.bound, loss=told.loss).choice.value
+    if not frozen:
+        return watched
+    line = np.flatnonzero(watched.counts.frozen == frozen)[:1]
+    hinge = None if watched.hinge is None else Tally._make(array[line] for array in watched.hinge)
+    counts, at_look = (Watched._make(array[line] for array in one) for one in (watched.counts, watched.at_look))
+    return WatchedEvidence(counts, at_look, hinge, prices(evidence)[line])

@@ -17,6 +17,7 @@ from onepass.errors import ScaleError
 from onepass.guards.duplicates import Duplicates, merged
 from onepass.guards.order import LabelTransitions, joint_order_reason, label_transitions, order_state
 from onepass.rows import Array
+from onepass.scale.watching import CandidateCounts
 from onepass.trace import Evidence, SettledCutoff, Survivor, Terms, Trace
 from onepass.trace.grid import floor_index
 from onepass.trace.tally import BETS, Tally, charge, empty_tally
@@ -39,18 +40,20 @@ class Summary(NamedTuple):
     bits: int  # significant bits of the cutoffs on offer
     tally: Tally  # up to the last bin in use; the hypothesis still in use has entered it, without a loss
     opening: Survivor  # the first hypothesis, for H_0's extra round
-    longest: Survivor
+    longest: Survivor | None  # None: not known, since the updates were let go
     labels: LabelTransitions
     skipped: int = 0
     void: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     duplicates: Duplicates | None = None  # how often rows came: 98 kB at most
+    watched: CandidateCounts | None = None  # what the rows have shown of earlier waves' models: of one wave only
 
     @property
     def digest(self) -> str:
         """A hash of all numbers in it: the same rows give the same, wherever and however often they are read."""
         told = hashlib.sha256(repr((self[:3], self[3:10], self.opening, self.longest, self.skipped)).encode())
-        for array in (*self.tally, self.labels.pairs, self.labels.seen, *(self.duplicates or ())):
+        watched = () if self.watched is None else self.watched.arrays
+        for array in (*self.tally, self.labels.pairs, self.labels.seen, *(self.duplicates or ()), *watched):
             told.update(np.ascontiguousarray(array).tobytes())
         return told.hexdigest()
 
@@ -71,7 +74,7 @@ def summarise(trace: Trace, chunk: int, **told: object) -> Summary:
         bits=trace.fineness,
         tally=tally._replace(logs=logs, product=np.ones((1, BETS.size))),
         opening=trace.first,
-        longest=trace.longest._replace(part=chunk),
+        longest=None if trace.dropped else trace.longest._replace(part=chunk),
         labels=trace.transitions or label_transitions(order_state(trace.terms.classes)),
         void=trace.void,
         assumed=trace.assumed,
@@ -83,7 +86,6 @@ def summarise(trace: Trace, chunk: int, **told: object) -> Summary:
 def merge(left: Summary, right: Summary) -> Summary:
     """The summary of the chunks of `left` and, right after them, those of `right`."""
     _adjoin(left, right)
-    longer = right.longest.survival > left.longest.survival
     return Summary(
         first_chunk=left.first_chunk,
         last_chunk=right.last_chunk,
@@ -97,13 +99,21 @@ def merge(left: Summary, right: Summary) -> Summary:
         bits=min(left.bits, right.bits),
         tally=added(left.tally, right.tally),
         opening=left.opening if left.rounds else right.opening,
-        longest=right.longest if longer else left.longest,
+        longest=_longer(left.longest, right.longest),
         labels=left.labels.followed_by(right.labels),
         skipped=left.skipped + right.skipped,
         void=tuple(dict.fromkeys(left.void + right.void)),
         assumed=tuple(dict.fromkeys(left.assumed + right.assumed)),
         duplicates=left.duplicates and right.duplicates and merged(left.duplicates, right.duplicates),
+        watched=left.watched and right.watched and left.watched.followed_by(right.watched),
     )
+
+
+def _longer(left: Survivor | None, right: Survivor | None) -> Survivor | None:
+    """The longer survivor, of equals the first; None if one is not known."""
+    if left is None or right is None:
+        return None
+    return right if right.survival > left.survival else left
 
 
 def _adjoin(left: Summary, right: Summary) -> None:
@@ -210,7 +220,7 @@ def evidence_of(summary: Summary) -> Evidence:
         first=summary.opening,
         void=summary.void,
         assumed=summary.assumed,
-        pocket=summary.longest._replace(part=None) if only else summary.longest,
+        pocket=summary.longest._replace(part=None) if only and summary.longest else summary.longest,
         merged=True,
         fineness=summary.bits,
         duplicates=summary.duplicates,

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepass.conversions import CONVERSIONS
+from onepass.conversions.frozen import need_watched
 from onepass.errors import Argument, ConversionError, DataError, LimitError, OnepassError, Phrase, ScaleError
 from onepass.passes import Pass
 from onepass.rows import Dense, Floats, Ints
@@ -18,11 +19,22 @@ from onepass.runs import Carried
 from onepass.scale.chunks import Chunk, ReadReport
 from onepass.scale.summaries import Summary, summarise
 from onepass.scale.versions import must_match
+from onepass.scale.watching import Candidate, CandidateWatch
 from onepass.scaling import AUTO_ROWS
-from onepass.trace import Trace
+from onepass.trace import Trace, WatchedEvidence
 from onepass.validate import accept
 
 TOPIC = "onepass"
+UNWATCHED = {  # options of a pass whose own models nobody watches: those of all chunks together are
+    "conversion": "average",
+    "watch": False,
+    "loss": None,
+    "cost": None,
+    "max_false_alarm": None,
+    "max_miss": None,
+    "min_precision": None,
+    "stop_at": None,
+}
 
 
 class Job(NamedTuple):
@@ -41,6 +53,15 @@ class Ran(NamedTuple):
     trace: Trace | None  # while the cutoff is not known
     vector: Floats | None
     leaves: Floats  # what it adds to the start of the next wave
+    alone: Alone | None = None  # where it is the only chunk
+
+
+class Alone(NamedTuple):
+    """What the only chunk of a run has to tell of the conversion `frozen`: it was a plain pass."""
+
+    watched: WatchedEvidence
+    weights: Floats  # of the model that the pass deploys
+    stopped: bool
 
 
 class WaveStart(NamedTuple):
@@ -80,27 +101,33 @@ def start(job: Job, chunk: Chunk, data: Any, want_labels: bool) -> Start:
     return Start(tuple(labels), None if measure is None else measure.scaled_onto)
 
 
-def run(job: Job, chunk: Chunk, data: Any, origin: WaveStart | None, rule: str | int) -> Ran:
-    """One pass over a chunk, from `origin`. The rule says what to leave: "log", "longest", or a cutoff's vector."""
+def run(
+    job: Job, chunk: Chunk, data: Any, origin: WaveStart | None, rule: str | int, candidates: list[Candidate]
+) -> Ran:
+    """One pass over a chunk, from `origin`, whose rows watch the candidates.
+
+    The rule says what to leave: "log", "longest", "sum" of all rounds, a cutoff's vector, "nothing" but where it ended,
+    or its own "model".
+    """
     must_match(job.versions)
     _announce(job, chunk)
-    options = dict(job.options)
-    if options["radius"] == "auto" and chunk.number > 0:
-        options["radius"] = job.radius
     told = ReadReport()
-    if origin is not None:
-        options |= {"origin": origin.origin, "elapsed": origin.elapsed}
-    one = Pass(**options)
+    one = Pass(**_options(job, chunk, origin, rule))
+    watch = _watch(job, one, candidates) if candidates else None
     dense = None
     for rows, labels in _checked(chunk, data, told):
         ready = accept(rows)
         dense = ready.values.shape[1] if isinstance(ready, Dense) else dense
         try:
             one.feed(rows, labels)
+            if watch is not None:
+                watch.watch(one, rows, labels)
         except LimitError as error:
             raise LimitError(f"{chunk}: {error}") from None
         except DataError as error:
             raise _located(chunk, error) from None
+        if one.stopped:
+            break
     if told.changed:
         one.withhold(f"{chunk}: the file changed while it was read")
     if told.truncated:
@@ -113,11 +140,40 @@ def run(job: Job, chunk: Chunk, data: Any, origin: WaveStart | None, rule: str |
         dense=dense,
         columns=told.columns,
         skipped=told.skipped,
+        watched=None if watch is None else watch.found(),
     )
+    leaves = one.learner_run.leaves()
     if rule == "log":
-        return Ran(summary, trace, None, one.learner_run.leaves())
-    vector = _weigh_longest(trace) if rule == "longest" else _outlived(trace, int(rule), chunk)
-    return Ran(summary, None, vector, one.learner_run.leaves())
+        return Ran(summary, trace, None, leaves)
+    if rule == "nothing":
+        return Ran(summary, None, None, leaves)
+    if rule == "model":
+        return Ran(summary, None, None, leaves, _alone(one, trace))
+    if rule == "longest":
+        return Ran(summary, None, _weigh_longest(trace), leaves)
+    return Ran(summary, None, _in_use(trace, chunk) if rule == "sum" else _outlived(trace, int(rule), chunk), leaves)
+
+
+def _options(job: Job, chunk: Chunk, origin: WaveStart | None, rule: str | int) -> dict[str, Any]:
+    """What the pass over a chunk is made with."""
+    options = dict(job.options)
+    if options["radius"] == "auto" and chunk.number > 0:
+        options["radius"] = job.radius
+    if origin is not None:
+        options |= {"origin": origin.origin, "elapsed": origin.elapsed}
+    return options | UNWATCHED if rule == "nothing" else options
+
+
+def _watch(job: Job, one: Pass, candidates: list[Candidate]) -> CandidateWatch:
+    hinge = job.options.get("loss") == "hinge"
+    return CandidateWatch(candidates, len(one.classes), float(one.fit_intercept), hinge=hinge)
+
+
+def _alone(one: Pass, trace: Trace) -> Alone:
+    if not trace.rounds:  # nothing can be deployed, and the caller says so
+        return Alone(need_watched(trace), trace.last, one.stopped)
+    choice = one.certificate().choice.value
+    return Alone(need_watched(trace), CONVERSIONS["frozen"].weights(trace, choice), one.stopped)
 
 
 def summary_of(ran: Ran) -> Summary:
@@ -139,6 +195,13 @@ def left_by(ran: Ran, digest: str, chunk: Chunk) -> Floats:
     """What a chunk adds to the start of the next wave, under the same condition."""
     _same(ran, digest, chunk)
     return ran.leaves
+
+
+def alone_of(ran: Ran, digest: str, chunk: Chunk) -> Alone:
+    """What the only chunk has to tell, under the same condition."""
+    _same(ran, digest, chunk)
+    assert ran.alone is not None
+    return ran.alone
 
 
 def _same(ran: Ran, digest: str, chunk: Chunk) -> None:
@@ -165,10 +228,13 @@ def _outlived(trace: Trace, k: int, chunk: Chunk) -> Floats:
         raise LimitError(
             f"{chunk}: its columns were coarsened to stay within max_trace_memory and have no cutoff {k}; raise it"
         )
-    if k == 0 and trace.hypotheses.total is not None:
-        return trace.hypotheses.total
     q: Ints = np.maximum(trace.survival - k, 0)
     return trace.hypotheses.weigh(q)
+
+
+def _in_use(trace: Trace, chunk: Chunk) -> Floats:
+    """Σ of the hypothesis in use over all rounds, as a pass of its own would sum it for its average."""
+    return _outlived(trace, 0, chunk) if trace.hypotheses.total is None else trace.hypotheses.total
 
 
 def _weigh_longest(trace: Trace) -> Floats:
@@ -215,11 +281,15 @@ def refuse(conversion: str, cutoffs: str, options: dict[str, Any]) -> None:
     """Say why, if this cannot be had from several machines."""
     reason = CONVERSIONS[conversion].unmergeable
     if reason is not None:
-        raise ConversionError(f"{conversion}: {reason}. Choose cutoff, average or longest")
+        raise ConversionError(f"{conversion}: {reason}. Choose frozen, cutoff, average or longest")
     if cutoffs == "all":
         raise ConversionError("cutoffs='all' needs the update rows of all chunks in one place: choose cutoffs='grid'")
-    if options.get("stop_at") is not None:
-        raise ConversionError("stop_at ends one pass; on several machines chunks run side by side: leave it out")
-    for name in ("penalised", "validation_fraction"):
-        if options.get(name):
-            raise ConversionError(f"{name}: candidates of one chunk are not watched in the others: leave it out")
+    if options.get("stop_at") is not None and conversion != "frozen":
+        raise ConversionError(
+            f"stop_at: chunks run side by side, and at a wave's end only frozen models are certified: choose frozen, "
+            f"not {conversion}, or leave it out"
+        )
+    if options.get("validation_fraction"):
+        raise ConversionError(
+            "validation_fraction: candidates of one chunk are not watched in the others: leave it out"
+        )

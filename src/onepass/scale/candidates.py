@@ -1,0 +1,100 @@
+"""The candidates of the conversion `frozen` on several machines, and what all rows have shown of them.
+
+The candidate at the end of a wave is the mean of the weights from which waves start, as they were at the ends of the
+later half of the waves so far. The rows of later waves watch it on every worker; counts are whole numbers and add.
+Which one is deployed is chosen by what the rows showed, so each has the price 1/waves. A wave without rows is none.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onepass.certificates.score_bins import border_levels
+from onepass.rows import Floats, must_be_finite
+from onepass.scale.tasks import add
+from onepass.scale.watching import Candidate, CandidateCounts, add_lines
+from onepass.trace import WatchedEvidence
+from onepass.trace.tally import Tally, empty_tally
+from onepass.trace.watched import BORDERS, Watched, nothing_watched
+from onepass.watching import WatchedModels
+from onepass.watching.models import FEWEST, PLANNED_FROM
+
+
+class MergedCandidates:
+    """The newest candidates, of two classes eight, of several four; fewer where they would outgrow `memory`."""
+
+    def __init__(self, waves: int, classes: int, bias: float, memory: int, *, hinge: bool = False) -> None:
+        self.watched: list[Candidate] = []  # the oldest first
+        self._price = 1.0 / waves
+        self._classes, self._memory = classes, memory
+        self._limits = WatchedModels(classes, bias, memory)
+        self._slots = self._limits.slots
+        self._ends: dict[int, Floats] = {}  # wave → where the next one started, of the later half
+        self._past = 0  # waves that had rows
+        self._recent = np.empty(0)  # scores of the newest candidate in the wave before
+        self._counts = nothing_watched(0, classes)
+        self._hinge = empty_tally(0) if hinge else None
+
+    @property
+    def met(self) -> bool:
+        """Whether a row has watched one of them."""
+        return bool(self._counts.rows.any())
+
+    def enter(self, found: CandidateCounts | None) -> None:
+        """The rows of a whole wave have shown this of the candidates, if there were any."""
+        if found is not None:
+            self._counts, self._hinge, self._recent = self._with(found), self._hinge_with(found), found.recent
+
+    def freeze(self, wave: int, rounds: int, end: Floats) -> None:
+        """The next candidate, after so many rounds, at the end of a wave that had rows and came to these weights."""
+        self._past += 1
+        self._ends[self._past] = end
+        self._ends = {number: kept for number, kept in self._ends.items() if 2 * number > self._past}
+        weights = add(list(self._ends.values()))
+        weights /= float(len(self._ends))
+        must_be_finite(weights)
+        self._fit(len(weights) - 1)
+        line = nothing_watched(1, self._classes)
+        line.frozen[0], line.borders[0] = rounds, self._borders()
+        known = slice(-PLANNED_FROM, None)  # direct bets look at a candidate's own mistakes alone, never at an elder's
+        mistakes = self._counts.mistakes[known].sum(axis=0)
+        line.plan[0, :, 0, 0], line.plan[0, :, 0, 1] = self._counts.rows[known].sum(axis=0) - mistakes, mistakes
+        lines = zip(self._counts, line, strict=True)
+        self._counts = Watched._make(np.concatenate([old, new])[-self._slots :] for old, new in lines)
+        self.watched = [*self.watched, Candidate(wave, rounds, weights, line.borders[0])][-self._slots :]
+        if self._hinge is not None:
+            pairs = zip(self._hinge, empty_tally(1), strict=True)
+            self._hinge = Tally._make(np.concatenate([old, new])[-self._slots :] for old, new in pairs)
+        self._recent = np.empty(0)
+
+    def _fit(self, width: int) -> None:
+        """As many candidates as have room; LimitError where the fewest have none."""
+        self._limits.must_fit(width)
+        while self._slots > FEWEST and 8 * width * self._limits.outputs * self._slots > self._memory:
+            self._slots //= 2
+
+    def _borders(self) -> Floats:
+        """Of the next one's bins: where the scores of the newest lay in the wave before; fixed ones for the first."""
+        if not self._recent.size:
+            return np.sinh(np.linspace(-8.0, 8.0, BORDERS))
+        return np.quantile(self._recent, border_levels())
+
+    def _with(self, found: CandidateCounts) -> Watched:
+        counts = self._counts
+        return counts._replace(
+            rows=counts.rows + found.rows, mistakes=counts.mistakes + found.mistakes, bins=counts.bins + found.bins
+        )
+
+    def _hinge_with(self, found: CandidateCounts) -> Tally | None:
+        return self._hinge and found.hinge and add_lines(self._hinge, found.hinge)
+
+    def evidence(self, more: CandidateCounts | None = None) -> WatchedEvidence:
+        """What is known of them; `more`: with what a prefix of the wave at hand has shown."""
+        counts = self._counts if more is None else self._with(more)
+        hinge = self._hinge if more is None else self._hinge_with(more)
+        return WatchedEvidence(counts, counts, hinge, np.full(len(self.watched), self._price))
+
+    def named(self, frozen: int) -> Candidate:
+        """The candidate that was frozen after so many rounds."""
+        (found,) = (one for one in self.watched if one.frozen == frozen)
+        return found

@@ -1,0 +1,126 @@
+"""What a worker does for the conversion `frozen`: its chunk's rows watch the models that earlier waves have frozen.
+
+Scores are summed as a model of its own sums them, so that what is deployed says of every row what it said here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onepass.errors import DataError
+from onepass.loop import head_of, watch
+from onepass.passes import Pass
+from onepass.rows import AnyRows, Array, Floats, Ints
+from onepass.trace.tally import Tally, empty_tally
+from onepass.trace.watched import nothing_watched
+from onepass.watching.judging import RECENT, Board, watch_several, watch_two
+
+
+class Candidate(NamedTuple):
+    """A merged model as it was at the end of a wave: it depends on the rows of that wave and earlier ones only."""
+
+    wave: int  # from 1
+    frozen: int  # rounds before it
+    weights: Floats  # (1 + features, outputs), intercept first
+    borders: Floats  # of the bins into which its scores are counted
+
+
+class CandidateCounts(NamedTuple):
+    """What the rows of a chunk, or of neighbours in one wave, have shown of the candidates, the oldest first."""
+
+    rows: Ints  # (classes)
+    mistakes: Ints  # (candidates, classes)
+    bins: Ints  # (candidates, 2, 129): as in Watched
+    recent: Floats  # the last scores of the newest one, at most 1024, in the order of their rows
+    hinge: Tally | None = None  # hinge losses, one line per candidate, where these are counted
+
+    def followed_by(self, later: CandidateCounts) -> CandidateCounts:
+        """Those of these rows and, right after them, the later ones."""
+        recent = np.concatenate([self.recent, later.recent])[-RECENT:]
+        hinge = self.hinge and later.hinge and add_lines(self.hinge, later.hinge)
+        counts = (self.rows + later.rows, self.mistakes + later.mistakes, self.bins + later.bins)
+        return CandidateCounts(*counts, recent, hinge)
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """All numbers in it."""
+        return (*self[:4], *(self.hinge or ()))
+
+
+def add_lines(left: Tally, right: Tally) -> Tally:
+    """Line by line, of tallies whose products have entered their logarithms."""
+    sums = Tally._make(a + b for a, b in zip(left, right, strict=True))
+    return sums._replace(product=np.ones_like(left.product))
+
+
+class CandidateWatch:
+    """The candidates side by side, as a kernel takes them, and what they have made of the rows so far."""
+
+    def __init__(self, candidates: Sequence[Candidate], classes: int, bias: float, *, hinge: bool = False) -> None:
+        self.classes, self.bias, self.outputs = classes, bias, candidates[0].weights.shape[1]
+        self.tally = empty_tally(len(candidates)) if hinge else None
+        self.counts = nothing_watched(len(candidates), classes)
+        room = max(len(one.weights) for one in candidates) - 1
+        self.board = _board(len(candidates), self.outputs, room)
+        lines = self.board.weights.reshape(room, -1)
+        for slot, one in enumerate(candidates):
+            lanes = slice(slot * self.outputs, (slot + 1) * self.outputs)
+            lines[: len(one.weights) - 1, lanes] = one.weights[1:]
+            self.board.intercepts[lanes] = one.weights[0]
+            self.counts.frozen[slot], self.counts.borders[slot] = one.frozen, one.borders
+
+    def watch(self, run: Pass, X: Any, y: Any) -> None:
+        """Count what every candidate makes of rows that this pass has taken."""
+        batch = run.intake.check(run.intake.take(X, y))
+        self._widen(batch.width)
+        bound = run.learner_run.loss_bound or 0.0
+        for first, last in batch.spans:
+            rows, codes = run.scaling.scale(batch.piece(first, last)), batch.y[first:last]
+            self._count(rows, codes)
+            if self.tally is not None:
+                self._charge(rows, codes, self.tally, bound)
+
+    def _count(self, rows: AnyRows, y: Ints) -> None:
+        kernel = watch_two if self.outputs == 1 else watch_several
+        kernel(rows, y, self.bias, self.board, self.counts)
+
+    def _charge(self, rows: AnyRows, y: Ints, tally: Tally, bound: float) -> None:
+        for slot, frozen in enumerate(self.counts.frozen):
+            if not watch(head_of(self._weights(slot), self.bias), rows, y, tally, slot, bound):
+                raise DataError(f"a hinge loss of the model frozen at round {frozen:,} lies above its bound {bound}")
+
+    def _weights(self, slot: int) -> Floats:
+        lanes = slice(slot * self.outputs, (slot + 1) * self.outputs)
+        features = self.board.weights.reshape(-1, self.board.intercepts.size)[:, lanes]
+        return np.concatenate([self.board.intercepts[None, lanes], features])
+
+    def _widen(self, width: int) -> None:
+        """Weights of 0 for features that no candidate has met: the kernel looks at all that a row has."""
+        lanes, known = self.board.intercepts.size, self.board.weights.size
+        if width * lanes > known:
+            weights = np.zeros(max(width * lanes, 2 * known))
+            weights[:known] = self.board.weights
+            self.board = self.board._replace(weights=weights)
+
+    def found(self) -> CandidateCounts:
+        """What the rows have shown."""
+        counts, entered = self.counts, int(self.board.progress[0])
+        recent = np.roll(self.board.recent, -entered) if entered > RECENT else self.board.recent[:entered]
+        return CandidateCounts(counts.rows[0].copy(), counts.mistakes, counts.bins, recent.copy(), self._hinge())
+
+    def _hinge(self) -> Tally | None:
+        tally = self.tally
+        if tally is None:
+            return None
+        return tally._replace(logs=tally.logs + np.log(tally.product), product=np.ones_like(tally.product))
+
+
+def _board(slots: int, outputs: int, room: int) -> Board:
+    """Room for so many candidates of so many features; none has an elder, and the last is the newest."""
+    lanes = slots * outputs
+    weights, intercepts, sums = np.zeros(room * lanes), np.zeros(lanes), np.zeros(4 * lanes)
+    wrong, elders, progress = np.zeros(slots, dtype=np.uint8), np.full(slots, -1), np.array([0, slots - 1])
+    return Board(weights, intercepts, sums, wrong, elders, np.zeros(RECENT), progress)
