@@ -76,7 +76,7 @@ def learned_advice(source: AdviceSource, reading: inputs.Reading) -> AdviceTable
     data, widest = str(source.data), reading.max_columns
     try:
         runs = {
-            name: Pass(name, order_alarm=False, max_trace_memory=1 << 62, max_features=widest)
+            name: Pass(name, conversion="cutoff", order_alarm=False, max_trace_memory=1 << 62, max_features=widest)
             for name in source.learners.split(",")
         }
     except ValueError as error:

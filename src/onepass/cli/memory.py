@@ -23,7 +23,10 @@ PARSED = 5  # bytes that a byte of text takes while it is parsed and learned, it
 TABLES = 20  # the same of a table: "0," becomes a double more than once
 VECTORS = 8  # of weights at once: in use, to go back to, outgrown, last, model (two halves), folded (two)
 STATISTICS = 3  # of what a learner keeps of its columns at once: in use, to go back to, outgrown
-FROZEN = 6  # the same of each kind of candidates: the newest five, and the next
+FROZEN = 6  # the same of the candidates of validation: the newest five, and the next
+BOARDS = 3  # of the weights of watched models: in use, to go back to, outgrown or given away
+GROWN = 2  # times as much as --max-watch-memory allows them, since room for features that are yet to come is doubled
+SUMS = 14  # of sums of hypotheses: the running one, five of the last octave, the next; and to go back to
 FEW = 1 << 18  # features that most data can do with
 BOUNDS = {"bits": "--bits", "max_features": "--max-features"}  # on the number of features, where a format has them
 TRACES = 3  # what folding update rows takes: the rows, the columns, and these on a coarser grid
@@ -37,6 +40,7 @@ class Need(NamedTuple):
     weights: int
     trace: int
     features: int  # a number
+    per_feature: int  # of the weights, at most: few features may have more watched models than many
     bounds: tuple[str, ...]  # options that may lower it
 
     @property
@@ -54,16 +58,19 @@ def needed(run: Pass, stream: Stream, chunk: Chunk, reading: inputs.Reading, use
 
     features = inputs.most_features(chunk, stream.format, reading)
     outputs = 1 if len(run.classes) <= 2 else len(run.classes)
-    kinds = (run.penalised is not None) + (run.validation_fraction > 0.0)
+    candidates = FROZEN * (run.validation_fraction > 0.0) + SUMS * bool(run.watch)
+    boards = 0 if run.watched is None else BOARDS * 8 * outputs * run.watched.slots
+    vectors = 8 * (outputs * (VECTORS + candidates) + STATISTICS * run.learner.statistics)
     form = FORMATS[stream.format]
     growth = TABLES if form.table else PARSED
     whole = stream.total_bytes if stream.compression == "none" else None  # a small file keeps few rows
     return Need(
         int(used * 2**20) + KERNELS + ARROW * form.table,
         growth * (stream.room if whole is None else min(stream.room, whole)),
-        8 * (features + 1) * (outputs * (VECTORS + FROZEN * kinds) + STATISTICS * run.learner.statistics),
+        (features + 1) * vectors + min((features + 1) * boards, GROWN * BOARDS * run.max_watch_memory),
         TRACES * min(run.learner_run.log_room, run.max_trace_memory if whole is None else growth * whole),
         features,
+        vectors + boards,
         () if isinstance(chunk.rows, Dense) else tuple(BOUNDS[name] for name in BOUNDS if name in form.options),
     )
 
@@ -89,20 +96,20 @@ def check(
 def _remedy(need: Need, limit: int) -> str:
     """Options under which weights and trace have half each of what is left for them, and so fit.
 
-    >>> _remedy(Need(200 << 20, 100 << 20, 1 << 30, 768 << 20, 1 << 24, ("--bits", "--max-features")), 400 << 20)
-    'try --bits 19 or --max-features 688128 for fewer weights, and --max-trace-memory 14MB for a shorter trace'
+    >>> _remedy(Need(200 << 20, 100 << 20, 1 << 30, 768 << 20, 1 << 24, 64, ("--bits", "--max-features")), 400 << 20)
+    'try --bits 19 or --max-features 688127 for fewer weights, and --max-trace-memory 14MB for a shorter trace'
     """
     left = limit - need.program - need.reading - UNSTEADY
     half = left // 2 if need.bounds else left - need.weights  # dense rows have the features they have
-    if half < max(TRACES << 20, 2 * need.weights // need.features):  # a megabyte of trace, two features
+    if half < max(TRACES << 20, 2 * need.per_feature):  # a megabyte of trace, two features
         enough = megabytes(need.total + UNSTEADY)
         if need.bounds and need.features > FEW:
-            fewer = need._replace(weights=need.weights * FEW // need.features)
+            fewer = need._replace(weights=need.per_feature * (FEW + 1))
             enough += f", or {megabytes(fewer.total + UNSTEADY)} with {_bounded(need, FEW)}"
         return f"too little for any model; allow {enough}"
     tries = []
     if need.bounds and need.weights > half:
-        tries.append(f"{_bounded(need, need.features * half // need.weights)} for fewer weights")
+        tries.append(f"{_bounded(need, half // need.per_feature - 1)} for fewer weights")
     if need.trace > half:
         tries.append(f"--max-trace-memory {(half // TRACES) >> 20}MB for a shorter trace")
     return f"try {', and '.join(tries)}"

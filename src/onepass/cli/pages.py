@@ -129,11 +129,12 @@ def of_pass(
     from onepass.report import details
 
     run = history.run
-    found = details.of_pass(run, history.finish())
+    found = details.of_pass(run, history.finish(), certificate)
     if run.rounds:
         names = inputs.remember(reading, stream)
         weights: Any = run.model(certificate)
         found["weights"] = details.heaviest(weights.weights, run.classes, details.feature_names(names))
-    return found | made(
-        data=identity(*stream.paths), options=options | reading.arguments(), notes=[*map(spelling.words, stream.notes)]
-    )
+    told = options | reading.arguments()
+    if told.get("cost"):  # JSON has no keys of two parts
+        told["cost"] = [[*pair, cost] for pair, cost in told["cost"].items()]
+    return found | made(data=identity(*stream.paths), options=told, notes=[*map(spelling.words, stream.notes)])

@@ -20,7 +20,7 @@ from onepass.errors import DataError, ModelError, OnepassError, printable
 from onepass.text_table import text_table
 
 Record = dict[str, Any]  # what --json prints of a command
-SCHEMA = 1  # version of the objects that --json prints
+SCHEMA = 2  # version of the objects that --json prints
 
 
 def exit_code(error: OnepassError) -> int:

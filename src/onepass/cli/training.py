@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onepass.cli import checkpoints, inputs, signals, terminal
+from onepass.cli import checkpoints, inputs, rate_table, signals, terminal
 from onepass.cli.options import Arguments, NumberOr, Size, option, options_of
 from onepass.cli.spelling import words
 from onepass.errors import CheckpointError, OnepassError
@@ -40,31 +40,42 @@ class Learning:
     bound: str = option(type=click.Choice(["betting", "dekel2008"]), default="betting", help="Theorem.")
     delta: float = option(type=float, default=0.05, help="The certificate fails at most this often.")
     loss: str | None = option(
-        type=click.Choice(["zero_one", "hinge"]), help="Loss to certify.  [default: hinge if bounded]"
+        type=click.Choice(["zero_one", "hinge"]),
+        help="Loss to certify.  [default: 0-1; hinge where bounded and not frozen]",
     )
     radius: float | str | None = option(
         type=NumberOr("auto", number="R"), help="Scale rows onto the ball of this radius; needed for the hinge loss."
     )
     horizon: int | None = option(type=click.IntRange(1), help="Number of rows, if known beforehand.")
+    expected_rows: int | None = option(
+        type=click.IntRange(1),
+        help="About how many rows will come: a price depends on it.  [default: as far as the files tell]",
+    )
+    positive: str | None = option(
+        metavar="LABEL", help="The class that misses and false alarms speak of.  [default: the second, sorted]"
+    )
     n_features: int | None = option(
         type=click.IntRange(1), help="Number of features, if known; for normalized, shifted."
     )
     cutoffs: str = option(type=click.Choice(["grid", "all"]), default="grid", help="Cutoffs tried.")
     no_intercept: bool = option(is_flag=True, help="Without a constant feature.")
     max_trace_memory: int = option(type=Size(), default="256MB", help="Update rows kept.")
+    max_watch_memory: int = option(type=Size(), default="256MB", help="Weights of watched models.")
     seed: int = option(type=click.IntRange(0), default=0, help="Chooses rows for --validation-fraction.")
 
     def arguments(self) -> Arguments:
         """All of it, in the names of `Pass`."""
         said = {one.name: getattr(self, one.name) for one in fields(self)}
-        listed = None if self.classes is None else [_label(text) for text in self.classes.split(",")]
-        return said | {"classes": listed, "fit_intercept": not said.pop("no_intercept")}
+        listed = None if self.classes is None else [label(text) for text in self.classes.split(",")]
+        positive = None if self.positive is None else label(self.positive)
+        return said | {"classes": listed, "positive": positive, "fit_intercept": not said.pop("no_intercept")}
 
 
 options = options_of(Learning, "Learning")
 
 
-def _label(text: str) -> float | str:
+def label(text: str) -> float | str:
+    """A label as files give it: a number, where it reads like one."""
     try:
         return float(text)
     except ValueError:
@@ -79,7 +90,19 @@ def make(arguments: Arguments) -> Pass:
     try:
         return Pass(**arguments)
     except (ValueError, TypeError, ConversionError) as error:
-        raise click.UsageError(words(error.args[0] if error.args else error)) from None
+        raise click.UsageError(_as_options(words(error.args[0] if error.args else error), arguments)) from None
+
+
+def _as_options(message: str, arguments: Arguments) -> str:
+    """A message that begins with the names of arguments, with those of the options instead.
+
+    >>> _as_options("max_miss: above 0 and below 1 expected, got 3.0", {"max_miss": 3.0})
+    '--max-miss: above 0 and below 1 expected, got 3.0'
+    """
+    names, colon, rest = message.partition(":")
+    if not colon or not all(name in arguments for name in names.split(" and ")):
+        return message
+    return " and ".join(f"--{name.replace('_', '-')}" for name in names.split(" and ")) + colon + rest
 
 
 class Training(ABC):
@@ -170,6 +193,8 @@ class Training(ABC):
             *self.remarks(result),
             str(self.certificate),
         ]
+        if self.certificate.rates is not None:
+            lines += ["", *rate_table.lines(self.certificate.rates)]
         lines += [f"wrote {terminal.name(result[name])}" for name in ("output", "report") if result.get(name)]
         return "\n".join(lines)
 
@@ -211,10 +236,14 @@ class LocalTraining(Training):
         return {"skipped": self.stream.skipped, "skipped_lines": [words(fault) for fault in self.stream.faults]}
 
     def about(self, reading: inputs.Reading) -> terminal.Record:
-        return {"reading": inputs.remember(reading, self.stream), "data": inputs.identities(self.stream.identity)}
+        return {
+            "classes": self.run.options["classes"],  # None: not declared, and numbered as they came
+            "reading": inputs.remember(reading, self.stream),
+            "data": inputs.identities(self.stream.identity),
+        }
 
     def more(self) -> terminal.Record:
-        return {"report": None}
+        return {"expected_rows": self.run.expected_rows, "report": None}
 
     def remarks(self, result: terminal.Record) -> list[str]:
         lines = []
@@ -295,7 +324,7 @@ CLASSES = 50  # that a message names; more look like a quantity
 
 def feed_chunk(run: Pass | History, stream: Stream, chunk: Chunk) -> None:
     """Feed one chunk; what is wrong with it is said by its file and line."""
-    from onepass.errors import DataError, advises
+    from onepass.errors import ConversionError, DataError, advises
 
     labels = chunk.labels
     if labels is None:
@@ -304,6 +333,8 @@ def feed_chunk(run: Pass | History, stream: Stream, chunk: Chunk) -> None:
         run.feed(chunk.rows, labels)
     except DataError as error:
         raise stream.located(error, _remedy(run, labels) if advises(error.remedy, "classes") else None) from None
+    except ConversionError as error:  # --positive names no label that is there
+        raise click.UsageError(_as_options(words(error), run.options)) from None
 
 
 def _remedy(run: Pass | History, labels: Labels) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from onepass.cli import inputs, pages, terminal, training
+from onepass.cli import expected, inputs, pages, terminal, training
 from onepass.cli.options import Sectioned, option, options_of
 from onepass.cli.outputs import Outputs
 from onepass.names import CONVERSIONS
@@ -61,10 +61,12 @@ def command(
     page = pages.check(outputs, comparison.report, comparison.force)
     outputs.claim("--on-error", reading.quarantine)
     options = learning.arguments() | {
-        "penalised": "average",
+        "conversion": "cutoff",  # which needs what the pass keeps; with `watch` all others come of it too
+        "watch": True,
         "validation_fraction": fraction,
         "max_features": reading.max_columns,
     }
+    options = expected.declared(options, paths, reading, messages)
     run = training.make(options)
     history = pages.watched(run, comparison.report, messages)
     with inputs.opened(paths, reading) as stream:

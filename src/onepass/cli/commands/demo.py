@@ -53,7 +53,7 @@ def command(show: Show, messages: terminal.Messages) -> None:
         raise click.UsageError("--documents must be at least 1, and --delta between 0 and 1")
     outputs = Outputs()
     page = pages.check(outputs, show.report, show.force)
-    perceptron, margin = passes()
+    perceptron, margin = passes(documents)
     history = None if page is None else History(perceptron)
     wire = newswire(documents, show.seed, delta, messages, runs=(history or perceptron, margin))
     hand = digits(delta)
@@ -73,7 +73,7 @@ def command(show: Show, messages: terminal.Messages) -> None:
 NEXT = """A certificate costs no hold-out set: it comes from the mistakes made on the way. In your own code:
 
     from onepass import OnePassClassifier
-    clf = OnePassClassifier(conversion="penalised").fit(X, y)
+    clf = OnePassClassifier().fit(X, y)
     print(clf.certificate_)
 
 Next: . .venv/bin/activate, then onepass --help; docs/certificates.md explains the words above."""
@@ -83,12 +83,12 @@ def _title(documents: int) -> str:
     return f"Newswire: {documents:,} documents, {PAIR[0]} or {PAIR[1]}"
 
 
-def passes() -> tuple[Pass, Pass]:
+def passes(documents: int) -> tuple[Pass, Pass]:
     """A pass of the Perceptron and one of the margin-based Perceptron, from which every conversion can be had."""
     from onepass.passes import Pass
 
-    watch: dict[str, Any] = {"conversion": "penalised", "validation_fraction": 0.1}
-    return Pass("perceptron", classes=PAIR, **watch), Pass("margin", classes=PAIR, radius=16.0 * SCALE, **watch)
+    kept: dict[str, Any] = {"classes": PAIR, "validation_fraction": 0.1, "expected_rows": documents}
+    return Pass("perceptron", **kept), Pass("margin", radius=16.0 * SCALE, **kept)
 
 
 def newswire(
@@ -104,14 +104,14 @@ def newswire(
 
     wire = Newswire(seed)
     start = time.perf_counter()
-    perceptron, margin = runs or passes()
+    perceptron, margin = runs or passes(documents)
     with terminal.progress("learning (the first time also compiling)", documents, messages) as tick:
         done = 0
         for X, y in wire.stream(documents, PAIR):
             perceptron.feed(X, y)
             margin.feed(SCALE * X, y)
             done += len(y)
-            tick(done, note=f"risk ≤ {perceptron.certificate('penalised').risk:.3f}")
+            tick(done, note=f"risk ≤ {perceptron.certificate().risk:.3f}")
     rate = 2 * documents / (time.perf_counter() - start)
     messages.note(f"{rate:,.0f} documents a second, drawing them included")
     fresh = wire.documents(documents, documents + measured, PAIR)
@@ -127,9 +127,9 @@ def _record(
     from onepass.report import details
 
     lines = [{"data": "newswire", **line} for line in wire] + [{"data": "digits", **line} for line in hand]
-    run, best = history.run, next(line for line in wire if line["conversion"] == "penalised")
-    found = details.of_pass(run, history.finish()) | {"conversions": lines}
-    headline = run.certificate("penalised", delta=best["delta"])
+    run, best = history.run, next(line for line in wire if line["conversion"] == "frozen")
+    headline = run.certificate("frozen", delta=best["delta"])
+    found = details.of_pass(run, history.finish(), headline) | {"conversions": lines}
     model: Any = run.model(headline)
     found["weights"] = details.heaviest(model.weights, run.classes, "feature {}".format)
     return {
@@ -152,7 +152,7 @@ def digits(delta: float) -> list[terminal.Record]:
     X, y = digits()
     found = []
     for name, scale, radius in (("perceptron", 1.0, None), ("margin", SCALE, 5.0 * SCALE)):
-        run = Pass(name, classes=range(10), penalised="average", validation_fraction=0.1, radius=radius)
+        run = Pass(name, classes=range(10), validation_fraction=0.1, radius=radius, expected_rows=1297)
         run.feed(scale * X[:1297], y[:1297])
         found += lines(name, run, delta, (scale * X[1297:], y[1297:]))
     return found

@@ -24,11 +24,31 @@ Plain, gz, zst, bz2 or xz, one file or many, a folder, a glob, @list.txt, or - f
 A certificate says: the risk of this model is at most so much, and this sentence fails at most with probability δ
 (--delta). No row is held out for it: each row was predicted before it was learned from.
 
-  it covers "model"      the model itself: penalised, validation, longest, last in any loss, the others in hinge loss
+  it covers "model"      the model itself: frozen (the default), validation, longest, last in any loss, the others in
+                         hinge loss
   it covers "members"    the hypotheses that were averaged (cutoff, average, suffix), drawn at random: in 0-1 loss,
                          which is not convex
-  --bound betting        tight, valid at all times at once (default);  --bound dekel2008: the paper's closed form
+  --bound betting        tight, valid at all times at once (default);  --bound dekel2008: the paper's closed form, not
+                         for frozen models
   --loss hinge           needs --learner margin and --radius;  --loss zero_one: the share of mistakes
+
+frozen: models are frozen on the way (at rows 8, 10, 12, 14, 16, 20, …), the newest of them are watched on every later
+row, and the one with the smallest certificate is written, exactly as it was watched.
+
+Of a frozen model more is certified than one number, below its sentence: for two classes how many of the positive class
+are missed, how many false alarms there are, and the precision of each class; for several, how many of each class are
+missed. All these hold together with probability 1 − δ, beside the risk, which has a δ of its own.
+
+  --positive LABEL       which class is meant (default: the second in sorted order)
+  --max-false-alarm A    cut the scores so that at most this share of the negative class is called positive; the model
+                         keeps the threshold, and predict applies it. Or --max-miss A, --min-precision P
+  --cost yes,no=5        certify the mean cost in place of the share of mistakes: what a yes taken for a no costs; may
+                         be repeated, and must be said of both mistakes
+  --expected-rows N      about how many rows will come; it makes certificates a little smaller, and need not be true.
+                         Where files tell it, nothing need be said
+  predict --proba        how probable each class is, by what came of such scores on later rows
+
+Targets and costs are declared before the first row: chosen after looking, they would have no guarantee.
 
 It assumes that the rows are independent draws from one distribution, in the order in which they are read, and that
 each was read once. Where that is plainly false (labels in order, data fed twice, a file that changed) the certificate
@@ -61,16 +81,22 @@ The command line wins over the environment, and that over the file. ONEPASS_CONF
   130  interrupted by Ctrl-C; 143 by SIGTERM""",
     "json": """\
 --json prints one object on stdout, --jsonl one object a line: progress events while it runs, the result last. Each has
-"schema" (now 1), which changes when a name changes its meaning; new names may come at any time. predict needs an
+"schema" (now 2), which changes when a name changes its meaning; new names may come at any time. predict needs an
 --output FILE then: its labels go to stdout otherwise.
 
-  {"schema": 1, "event": "progress", "seconds": …, "rows": …, "rounds": …, "mistakes": …, "bytes": …, "risk": …}
-  {"schema": 1, "event": "result", "command": "train", "rows": …, "certificate": {"risk": …, "delta": …, …}, …}
+  {"schema": 2, "event": "progress", "seconds": …, "rows": …, "rounds": …, "mistakes": …, "bytes": …, "risk": …}
+  {"schema": 2, "event": "result", "command": "train", "rows": …, "certificate": {"risk": …, "delta": …, …}, …}
 
-Certificates have: risk, delta, covers, conversion, k, bound, loss, rounds, assumptions, withheld, repeated.
-k is the cutoff (cutoff), the first round (suffix), the number of the hypothesis (last, longest), or the logarithm to
-base 2 of the round at which the candidate was frozen (penalised, validation: 14 is round 16,384); null for average.
-Under "details" stands all that `onepass report` shows: history, cutoffs, survival, conversions, weights, versions.""",
+Certificates have: risk, delta, covers, conversion, choice, bound, loss, loss_bound, empirical, counted, rounds,
+assumptions, withheld, repeated, rates, threshold.
+choice is {"value": …, "words": …}: the cutoff k (cutoff), the first round (suffix), the number of the hypothesis (last,
+longest), the round at which the model was frozen (frozen) or the logarithm to base 2 of it (validation); null for
+average. (Schema 1 had k in its place.)
+rates has delta, frozen, positive and rates, each with name, label, bound, at_most, observed, counted; null where there
+is a threshold, or no frozen model. threshold has target, positive, negative, border, reached, nearest, and what was
+seen.
+Under "details" stands all that `onepass report` shows: history, cutoffs, survival, conversions, weights, baseline,
+deployed (scores and reliability of the frozen model), versions.""",
     "completion": """\
 Completion of commands, options, learners and files:
 

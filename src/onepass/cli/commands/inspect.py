@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from onepass.cli import terminal
+from onepass.text_table import text_table
 
 
 @click.command("inspect")
@@ -29,19 +30,44 @@ def command(model: str, messages: terminal.Messages) -> None:
     facts: dict[str, Any] = {
         "features": len(weights) - 1,
         "non_zero": used,
-        **{name: said[name] for name in ("format", "version", "classes", "bias", "radius", "sha256", "about")},
+        **{name: said[name] for name in ("format", "version", "classes", "bias", "radius", "cut")},
+        **{name: said[name] for name in ("calibration", "sha256", "about")},
     }
     if messages.as_json:
         terminal.print_json({"command": "inspect", **facts})
         return
-    about = facts.pop("about")
-    lines = facts | {name: value for name, value in about.items() if name != "certificate"}
+    about, curve = facts.pop("about"), facts.pop("calibration")
+    lines = facts | {"calibration": _words(curve)}
+    lines |= {name: value for name, value in about.items() if name != "certificate"}
     for name, value in lines.items():
-        terminal.echo(
-            f"{name:12s} {terminal.name(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))}"
-        )
+        terminal.echo(f"{name:12s} {terminal.name(value) if isinstance(value, str) else _json(value)}")
     certificate = about.get("certificate")
     if isinstance(certificate, dict):
         terminal.echo("certificate")
         for name, value in certificate.items():
-            terminal.echo(f"  {name:12s} {terminal.name(json.dumps(value, ensure_ascii=False))}")
+            for line in _table(value) if name == "rates" else [_json(value)]:
+                terminal.echo(f"  {name:12s} {line}")
+                name = ""
+
+
+def _json(value: Any) -> str:
+    return terminal.name(json.dumps(value, ensure_ascii=False))
+
+
+def _words(curve: Any) -> str:
+    """What is worth knowing of the curve from scores to probabilities; --json has its knots."""
+    if curve is None:
+        return "none: the model gives no probabilities"
+    return f"from {_json(curve.get('rows'))} rows that came after the model was frozen"
+
+
+def _table(rates: Any) -> list[str]:
+    """The rates, one a line, their numbers as they stand in the file: what rounds them outward is not loaded here."""
+    try:
+        shown = ("name", "label", "bound", "observed", "counted")
+        lines = [[_json(rate[name]) for name in shown] for rate in rates["rates"]]
+        heading = ["rate", "of", "certified", "observed", "rows"]
+        together = f"all hold together with probability 1 - {_json(rates['delta'])}"
+    except (KeyError, TypeError):  # null, or not what `train` writes
+        return [_json(rates)]
+    return [*text_table([heading, *lines], "<<<<>").splitlines(), together]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from onepass.models import LinearModel
     from onepass.rows import AnyRows, Floats, Ints
 
-Sink = Callable[[list[int], "Floats | None"], None]  # takes the places of the classes, and scores if they are wanted
+Sink = Callable[[list[int], "Floats | None"], None]  # takes the places of the classes, and numbers if some are wanted
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,15 @@ class Prediction:
         help="Write here: .csv, .jsonl, .parquet, else plain.  [default: stdout]",
     )
     scores: bool = option(is_flag=True, help="Also the score, or one score per class (as `inspect` lists them).")
+    proba: bool = option(is_flag=True, help="Also how probable each class is, for models of watched scores.")
     force: bool = option(is_flag=True, help="Overwrite OUTPUT if it is there.")
     append: bool = option(is_flag=True, help="Write behind what OUTPUT holds (not .parquet).")
     wider: str = option(type=click.Choice(["error", "ignore"]), default="error", help="Features beyond the model's.")
+
+    def columns(self, names: list[str]) -> list[str]:
+        """The names of the numbers beside each label: scores, then probabilities."""
+        scores = ["score"] if len(names) == 2 else [f"score_{name}" for name in names]
+        return scores * self.scores + [f"proba_{name}" for name in names] * self.proba
 
 
 class PredictionCount(NamedTuple):
@@ -76,10 +82,14 @@ def command(
     training (target, categories, …), and refused if its columns are others. --json and --jsonl tell of the run, and so
     need an --output FILE for the labels; if that ends in .jsonl, each row is an object.
 
+    A model that was trained for a target (--max-false-alarm, …) predicts by its threshold. Probabilities say what came
+    of rows with such scores in training, after the model was frozen; the label is the most probable class.
+
     \b
     Examples:
       onepass predict model.safetensors new.svm > labels.txt
       onepass predict model.safetensors new.csv --target class --scores -o scored.csv
+      onepass predict model.safetensors new.csv --proba -o probable.parquet
       zcat new.gz | onepass predict model.safetensors - --format svmlight | head
     """
     from onepass.models import LinearModel
@@ -89,6 +99,8 @@ def command(
     outputs.claim("--on-error", reading.quarantine)
     with terminal.opening(model):
         found = LinearModel.load(model)
+    if prediction.proba:
+        _check_probable(found, messages)
     own = inputs.recall(found.about.get("reading"), found.features, reading)
     interruptible = signals.exiting(messages, "interrupted")  # SIGTERM cleans up as Ctrl-C does
     with interruptible, inputs.opened(paths, reading, own, labelled=False) as stream:
@@ -103,6 +115,17 @@ def command(
         result = {"command": "predict", **tally._asdict(), "skipped": stream.skipped, "output": place.written}
         messages.result(result, lambda: f"wrote {tally.rows:,} predictions to {terminal.name(place.written)}")
     outputs.settle()
+
+
+def _check_probable(model: LinearModel, messages: terminal.Messages) -> None:
+    """Refuse to give probabilities that nothing stands behind."""
+    if model.calibration is None and len(model.classes) > 1:
+        raise click.UsageError(
+            "--proba: this model has no probabilities: they are made from the scores of a watched model on later rows; "
+            "train with --conversion frozen, on more than 8 rows"
+        )
+    if model.calibration is not None and model.calibration.fallback:
+        messages.note("no row came after this model was frozen: its probabilities are only its scores, squashed")
 
 
 def _place(outputs: Outputs, prediction: Prediction, messages: terminal.Messages) -> Output:
@@ -135,8 +158,8 @@ def _predict(
             inputs.check_bad(stream, reading)
             given = _narrowed(chunk.rows, model.features) if prediction.wider == "ignore" else chunk.rows
             try:
-                for where, at, decision in _predicted(model, given, prediction.scores):
-                    write(at.tolist(), decision)
+                for where, at, numbers in _predicted(model, given, prediction):
+                    write(at.tolist(), numbers)
                     known, differ = _judged(classes[at], None if chunk.labels is None else chunk.labels[where])
                     tally = PredictionCount(tally.rows + len(at), tally.labelled + known, tally.wrong + differ)
             except DataError as error:
@@ -146,15 +169,19 @@ def _predict(
     return tally
 
 
-def _predicted(model: LinearModel, rows: AnyRows, scores: bool) -> Iterator[tuple[slice, Ints, Floats | None]]:
-    """(which rows, the places of their classes, their scores if they are asked for), a block of scores at a time."""
+def _predicted(
+    model: LinearModel, rows: AnyRows, prediction: Prediction
+) -> Iterator[tuple[slice, Ints, Floats | None]]:
+    """(which rows, the places of their classes, numbers if they are asked for), a block of scores at a time."""
     from onepass.models import places
 
-    if not scores:
+    if not (prediction.scores or prediction.proba):
         yield slice(None), model.chosen(rows), None
         return
     for where, decision in model.decisions(rows):
-        yield where, places(decision, len(model.classes)), decision
+        parts = [decision.reshape(len(decision), -1)] if prediction.scores else []
+        parts += [model.probability(decision)] if prediction.proba else []
+        yield where, places(decision, len(model.classes), model.cut), np.hstack(parts)
 
 
 def _judged(predicted: Labels, labels: Labels | None) -> tuple[int, int]:
@@ -179,23 +206,23 @@ def _narrowed(rows: AnyRows, features: int) -> AnyRows:
 @contextmanager
 def _sink(place: Output, prediction: Prediction, names: list[str]) -> Iterator[Sink]:
     """Where predictions go. A file takes its place only when it is whole, unless it is appended to."""
-    output, scores, append = place.path, prediction.scores, prediction.append
+    output, append = place.path, prediction.append
     kind = output.rsplit(".", 1)[-1].lower() if output != "-" else "txt"
     if kind == "parquet" and append:
         raise click.UsageError("--append: a Parquet file cannot be appended to")
     if kind != "jsonl":  # JSON can hold half of a surrogate pair, UTF-8 cannot
         names = [name.encode(errors="backslashreplace").decode() for name in names]
+    columns = prediction.columns(names)
     begun = append and os.path.exists(output) and os.path.getsize(output) > 0
     with place.writing(), _opened(place, append) as file:
         if kind == "parquet":
-            with _parquet(file, scores, names) as write:
+            with _parquet(file, names, columns) as write:
                 yield write
         else:
             if kind == "csv" and not begun:
-                header = ["label", *(_columns(names) if scores else [])]
-                file.write((",".join(map(_cell, header)) + "\n").encode())
+                file.write((",".join(map(_cell, ["label", *columns])) + "\n").encode())
             shown = [terminal.name(name) for name in names] if output == "-" and sys.stdout.isatty() else names
-            yield _text(file, kind, scores, shown)
+            yield _text(file, kind, shown, columns)
 
 
 def _opened(place: Output, append: bool) -> AbstractContextManager[IO[bytes]]:
@@ -216,10 +243,6 @@ def _stdout() -> Iterator[IO[bytes]]:
         raise
 
 
-def _columns(names: list[str]) -> list[str]:
-    return ["score"] if len(names) == 2 else [f"score_{name}" for name in names]
-
-
 def _cell(text: str) -> str:
     """The text as a cell of CSV: in quotes if it holds a comma, a quote or the end of a line.
 
@@ -231,10 +254,10 @@ def _cell(text: str) -> str:
     return row.getvalue().removesuffix("\r\n")
 
 
-def _text(file: IO[bytes], kind: str, scores: bool, names: list[str]) -> Sink:
+def _text(file: IO[bytes], kind: str, names: list[str], columns: list[str]) -> Sink:
     if kind not in ("csv", "jsonl") and any({"\n", "\r"} & set(name) for name in names):
         raise click.UsageError("a label holds the end of a line: --output a .csv, .jsonl or .parquet file")
-    columns, comma = _columns(names) if scores else [], "," if kind == "csv" else " "
+    comma = "," if kind == "csv" else " "
     cells = [_cell(name) for name in names] if kind == "csv" else names
 
     def line(i: int, row: Sequence[float] = ()) -> str:
@@ -242,30 +265,29 @@ def _text(file: IO[bytes], kind: str, scores: bool, names: list[str]) -> Sink:
             return json.dumps({"label": names[i]} | dict(zip(columns, row, strict=True)))
         return comma.join([cells[i], *map(repr, row)])
 
-    labels = [] if scores else [line(i) for i in range(len(names))]
+    labels = [] if columns else [line(i) for i in range(len(names))]
 
-    def write(at: list[int], decision: Floats | None) -> None:
-        if decision is None:
+    def write(at: list[int], numbers: Floats | None) -> None:
+        if numbers is None:
             lines = [labels[i] for i in at]
         else:
-            lines = [line(i, row) for i, row in zip(at, decision.reshape(len(at), -1).tolist(), strict=True)]
+            lines = [line(i, row) for i, row in zip(at, numbers.tolist(), strict=True)]
         file.write(("\n".join(lines) + "\n").encode())
 
     return write
 
 
 @contextmanager
-def _parquet(file: IO[bytes], scores: bool, names: list[str]) -> Iterator[Sink]:
+def _parquet(file: IO[bytes], names: list[str], columns: list[str]) -> Iterator[Sink]:
     import pyarrow
     import pyarrow.parquet
 
-    columns = _columns(names)
-    fields = [("label", pyarrow.string()), *((name, pyarrow.float64()) for name in (columns if scores else []))]
+    fields = [("label", pyarrow.string()), *((name, pyarrow.float64()) for name in columns)]
     schema = pyarrow.schema(fields)
     with pyarrow.parquet.ParquetWriter(file, schema) as writer:
 
-        def write(at: list[int], decision: Floats | None) -> None:
-            table: Iterable[Floats] = decision.reshape(len(at), -1).T if decision is not None else ()
+        def write(at: list[int], numbers: Floats | None) -> None:
+            table: Iterable[Floats] = numbers.T if numbers is not None else ()
             parts = [[names[i] for i in at], *table]
             writer.write_table(pyarrow.table(dict(zip(schema.names, parts, strict=True)), schema=schema))
 

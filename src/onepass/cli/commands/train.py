@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from onepass.cli import checkpoints, distributed, inputs, memory, pages, python_code, signals, terminal, training
+from onepass.cli import (
+    checkpoints,
+    distributed,
+    expected,
+    inputs,
+    memory,
+    pages,
+    python_code,
+    signals,
+    terminal,
+    training,
+)
 from onepass.cli.options import Arguments, Sectioned, Size, option, options_of
 from onepass.cli.outputs import Output, Outputs
 from onepass.names import CONVERSIONS
@@ -26,13 +37,25 @@ class Request:
     report: str | None = option(**pages.OPTION)
     force: bool = option(is_flag=True, help="Overwrite OUTPUT and the page if they are there.")
     conversion: str = option(
-        type=click.Choice([*CONVERSIONS]), default="average", help="How the hypotheses become one model."
+        type=click.Choice([*CONVERSIONS]), default="frozen", help="How the hypotheses become one model."
     )
     validation_fraction: float = option(
         type=float, default=0.0, show_default=False, help="Rows kept out, for --conversion validation."
     )
     stop_at: float | None = option(type=float, help="Stop as soon as the certified risk is at most this.")
     require_risk: float | None = option(type=float, help="Exit with 5 unless the certified risk is at most this.")
+    max_false_alarm: float | None = option(
+        type=float, help="Cut the scores so that of the negative class at most this share is called positive."
+    )
+    max_miss: float | None = option(
+        type=float, help="The same: of the positive class at most this share is called negative."
+    )
+    min_precision: float | None = option(
+        type=float, help="The same: of what is called positive at least this share is."
+    )
+    cost: tuple[str, ...] = option(
+        multiple=True, metavar="LABEL,PREDICTION=N", help="Certify the mean cost; may be repeated."
+    )
     max_memory: int | None = option(type=Size(), help="Refuse a run that may need more.")
     show_code: bool = option(is_flag=True, help="Print the equivalent Python and stop.")
 
@@ -40,11 +63,29 @@ class Request:
         """What a `Pass` is told of it."""
         if self.conversion == "validation" and not self.validation_fraction:
             raise click.UsageError("--conversion validation keeps rows out of the pass: add --validation-fraction 0.1")
-        return {
-            "conversion": self.conversion,
-            "validation_fraction": self.validation_fraction,
-            "stop_at": self.stop_at,
-        }
+        as_they_are = (
+            *("conversion", "validation_fraction", "stop_at"),
+            *("max_false_alarm", "max_miss", "min_precision"),
+        )
+        costs = dict(_cost(text) for text in self.cost)
+        if len(costs) < len(self.cost):
+            raise click.UsageError("--cost: the same label and prediction are given twice")
+        return {name: getattr(self, name) for name in as_they_are} | {"cost": costs or None}
+
+
+def _cost(text: str) -> tuple[tuple[float | str, float | str], float]:
+    """What it costs to take one label for another.
+
+    >>> _cost("yes,no=5")
+    (('yes', 'no'), 5.0)
+    """
+    pair, _, amount = text.rpartition("=")
+    labels = [training.label(one) for one in pair.split(",")]
+    try:
+        label, prediction = labels
+        return (label, prediction), float(amount)
+    except ValueError:
+        raise click.UsageError(f"--cost {text}: LABEL,PREDICTION=NUMBER expected, such as yes,no=5") from None
 
 
 @click.command("train", cls=Sectioned)
@@ -72,8 +113,10 @@ def command(
     \b
     Examples:
       onepass train data.svm
-      onepass train data.svm.gz --conversion penalised --stop-at 0.05 -o model.safetensors
-      onepass train mail.csv --target class --text-column text --conversion penalised
+      onepass train data.svm.gz --stop-at 0.05 -o model.safetensors
+      onepass train mail.csv --target class --text-column text
+      onepass train bank.csv --target y --positive yes --max-false-alarm 0.01 -o model.safetensors
+      onepass train bank.csv --target y --cost yes,no=5 --cost no,yes=1
       onepass train data.svm --report page.html
       onepass train big.svm.gz -o model.safetensors --checkpoint big.checkpoint --resume
       zcat part-*.gz | onepass train - --format svmlight --require-risk 0.1
@@ -82,9 +125,13 @@ def command(
     Exit codes: 0 done, 2 wrong usage, 3 bad data, 5 --require-risk not met, 130 interrupted (143: by SIGTERM).
     """
     options = learning.arguments() | request.arguments() | {"max_features": reading.max_columns}
+    if learning.bound == "dekel2008" and request.conversion == "frozen":
+        raise click.UsageError("--bound dekel2008: frozen models are certified by betting; add --conversion cutoff")
     if distribution.asked:
         _check_several(request, distribution, reading, checkpointing)
     if request.show_code:
+        if not distribution.asked:
+            options = expected.declared(options, paths, reading, messages)
         terminal.echo(python_code.program(paths, request.output, options, reading, distribution))
         return
     if distribution.asked:
@@ -161,6 +208,7 @@ def _train(
 ) -> terminal.Record:
     """Learn in this process, or find that this was done."""
     checkpointer = files.checkpointer
+    options = expected.declared(options, paths, reading, messages, checkpointer)
     run = training.make(options)
     checkpointer.restore(run, reading)
     if checkpointer.finished:

@@ -54,7 +54,9 @@ def command(model: str, paths: tuple[str, ...], reading: inputs.Reading, message
         training.feed(run, stream, reading, messages)
         data = inputs.identities(stream.identity)
     same_data = json.loads(json.dumps(data)) == about.get("data")
-    same_weights = np.array_equal(cast(LinearModel, run.model()).weights, weights)
+    again = cast(LinearModel, run.model())
+    curve = None if again.calibration is None else again.calibration.as_dict()
+    same_weights = np.array_equal(again.weights, weights) and (again.cut, curve) == (said["cut"], said["calibration"])
     same_certificate = json.loads(json.dumps(run.certificate().as_dict())) == about.get("certificate")
     result |= {"same_data": same_data, "same_weights": same_weights, "same_certificate": same_certificate}
     words = {True: "the same", False: "NOT the same"}
@@ -85,7 +87,9 @@ def _repeated(said: terminal.Record) -> Pass:
     if not names or not isinstance(certificate, dict) or not isinstance(options, dict):
         raise ModelError("the file does not name a learner and options that this command could repeat")
     chosen = {name: certificate.get(name) for name in ("conversion", "delta", "bound", "loss")}
-    classes = said["classes"] if len(said["classes"]) > 1 else None
+    chosen["loss"] = None if chosen["loss"] == "cost" else chosen["loss"]  # it follows from the option of that name
+    declared = about.get("classes", said["classes"])
+    classes = declared if isinstance(declared, list) and len(declared) > 1 else None
     try:
         return training.make({"learner": names[0], "classes": classes, **options, **chosen})
     except click.UsageError as error:  # nobody said these options on the command line

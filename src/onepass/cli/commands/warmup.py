@@ -41,7 +41,7 @@ def commands(room: str) -> Iterator[str]:
                     folded = " --max-trace-memory 2KB"
                     more = " --classes 0,1,2" * (classes == "three") + known
                     yield f"train {file} --learner {learner} -o model --force{more}"
-                    yield f"train {file} --learner {learner} --radius 1 --conversion penalised{more}{folded}"
+                    yield f"train {file} --learner {learner} --radius 1 --conversion cutoff{more}{folded}"
                     yield f"predict model {file} -o labels.csv --force"
         yield from (
             "newswire 3000 -o drawn.svm --force",
@@ -49,7 +49,10 @@ def commands(room: str) -> Iterator[str]:
             "compare two.svm",
             "train two.vw",
             "train two.svm --bits 10",
-            "train two.svm --cutoffs all",
+            "train two.svm --cutoffs all --conversion cutoff",
+            "train two.svm --learner margin --radius 1 --loss hinge",
+            "train two.csv --max-false-alarm 0.5 -o model --force",
+            "predict model two.csv --proba -o labels.csv --force",
         )
         yield from ("train words.csv --text-column t", "train words.jsonl --text-column t --target y", "check two.svm")
     elif room == "cluster":
