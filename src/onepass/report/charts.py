@@ -12,26 +12,43 @@ from onepass.report.page import Figure, TableBlock
 from onepass.report.style import COLOURS
 from onepass.report.svg import GREY, INK, drawing, short, thousands
 
-LOSSES = {"zero_one": "0-1 loss", "hinge": "hinge loss"}
+LOSSES = {"zero_one": "0-1 loss", "hinge": "hinge loss", "cost": "cost"}
 LONGEST = 28  # characters of a name beside a bar
 
 
-def over_rounds(key: str, history: dict[str, list[Any]], watched: dict[str, Any]) -> Figure:
-    """The certificate and the average loss so far, round by round."""
+def over_rounds(
+    key: str,
+    history: dict[str, list[Any]],
+    watched: dict[str, Any],
+    frozen: int | None = None,
+    baseline: dict[str, Any] | None = None,
+) -> Figure:
+    """The certificate and the average loss so far, round by round; where the deployed model was frozen; a baseline."""
     loss = LOSSES.get(watched["loss"], "loss")
+    way = "share of mistakes so far" if watched["loss"] == "cost" else f"average {loss} so far"
     rounds = history["rounds"]
     known = [(t, risk) for t, risk in zip(rounds, history["risk"], strict=True) if risk is not None]
     said = f"After {rounds[-1]:,} rounds the average loss is {history['loss'][-1]:.4g}"
     said += f" and the certificate {round_up(known[-1][1])}." if known else "; the certificate is withheld."
+    if frozen:
+        said += f" The model that is deployed was frozen after round {frozen:,}."
+    guess = None if baseline is None or watched["loss"] != "zero_one" else 1.0 - baseline["share"]
     with drawing(key, "Certificate and loss over the rounds", said) as shown:
         axes = shown.axes
         if known:
             axes.plot(*zip(*known, strict=True), color=COLOURS[1], label="certified risk, at most")
-        axes.plot(rounds, history["loss"], "--", color=COLOURS[0], label=f"average {loss} so far")
+        axes.plot(rounds, history["loss"], "--", color=COLOURS[0], label=way)
         lately = _lately(history) if watched["loss"] == "zero_one" else []
         if lately:
             axes.plot(*zip(*lately, strict=True), ":", color=GREY, label="mistakes since the look before")
-        _logarithmic(axes, rounds, [*history["loss"], *(risk for _, risk in known), *(rate for _, rate in lately)])
+        if guess is not None and baseline is not None:
+            name = f"always {clipped(label_text(baseline['label']))}"
+            axes.axhline(guess, color=COLOURS[2], linestyle="-.", linewidth=1.0, label=name)
+        if frozen:
+            axes.axvline(frozen, color=INK, linestyle=(0, (1, 2)), linewidth=1.0, label="the deployed model was frozen")
+        shares = [] if guess is None else [guess]
+        risks, rates = (risk for _, risk in known), (rate for _, rate in lately)
+        _logarithmic(axes, rounds, [*history["loss"], *risks, *rates, *shares])
         axes.set(xlabel="round", ylabel=loss)
         shown.legend(1)
     rows = [
@@ -49,6 +66,8 @@ def over_rounds(key: str, history: dict[str, list[Any]], watched: dict[str, Any]
         f"{certificate if known else ''}"
         f"The loss is what the hypothesis of each round lost on an example it had not seen. {said}"
     )
+    if guess is not None and baseline is not None:
+        caption += f" Who always says {label_text(baseline['label'])} errs in {_percent(guess)} of the rows."
     table = TableBlock("Certificate and loss over the rounds", columns, rows, frozenset(columns))
     return shown.block(caption, table)
 

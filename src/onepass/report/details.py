@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from onepass.certificates import betting, certified_loss, dekel2008, dekel2008_a
+from onepass.certificates import Certificate, betting, certified_loss, dekel2008, dekel2008_a
 from onepass.conversions import CONVERSIONS
 from onepass.errors import ConversionError
 from onepass.history import Point
 from onepass.passes import Pass
+from onepass.report.deployed import baseline, of_candidate
 from onepass.trace import Evidence
 from onepass.trace.grid import point
 
@@ -19,25 +20,32 @@ HEAVIEST = 20  # weights shown
 MOST_CUTOFFS = 64  # points of the curve over k
 
 
-def of_pass(run: Pass, points: Sequence[Point]) -> dict[str, Any]:
-    """History, bound against k, survival times and every conversion of a pass.
+def of_pass(run: Pass, points: Sequence[Point], certificate: Certificate | None = None) -> dict[str, Any]:
+    """History, bound against k, survival times, every conversion and the deployed model of a pass.
+
+    `certificate`: the one that the page speaks of; None: the pass's own.
 
     >>> run = Pass()
     >>> run.feed([[1.0], [-1.0], [2.0], [-2.0]], [1, 0, 1, 0])
     >>> found = of_pass(run, [])
     >>> sorted(found)
-    ['conversions', 'cutoffs', 'history', 'survival', 'watched']
+    ['baseline', 'conversions', 'cutoffs', 'deployed', 'history', 'survival', 'watched']
     >>> found["survival"]
     {'up_to': [1, 2], 'hypotheses': [2, 1], 'rounds': [2, 2]}
     """
     trace = run.trace()
-    certificate = run.certificate()
+    own = run.certificate()
+    history = {name: [getattr(at, name) for at in points] for name in Point._fields}
+    if own.loss == "cost":  # nobody counts what the hypotheses on the way would have cost
+        history["loss"] = [at.mistakes / at.rounds for at in points]
     return {
-        "watched": {name: getattr(certificate, name) for name in ("conversion", "delta", "bound", "loss")},
-        "history": {name: [getattr(at, name) for at in points] for name in Point._fields},
+        "watched": {name: getattr(own, name) for name in ("conversion", "delta", "bound", "loss")},
+        "history": history,
         "cutoffs": cutoffs(trace, run.delta, run.loss),
         "survival": survival(trace),
         "conversions": conversions(run),
+        "baseline": baseline(run),
+        "deployed": of_candidate(run, certificate or own),
     }
 
 
@@ -46,7 +54,7 @@ def cutoffs(trace: Evidence, delta: float, loss: str | None = None) -> dict[str,
 
     All lines of one column hold together with probability 1 − δ: choosing among them is paid for.
     """
-    loss = certified_loss(trace, loss)
+    loss = certified_loss(trace, "cutoff", loss)
     C = 1.0 if loss == "zero_one" else trace.terms.loss_bound or 1.0
     (block,) = CONVERSIONS["cutoff"].choices(trace, loss)
     shown = np.flatnonzero(block.rounds > 0)
@@ -91,7 +99,7 @@ def conversions(run: Pass) -> list[dict[str, Any]]:
 def _is_able(run: Pass, conversion: str) -> bool:
     trace = run.trace()
     try:
-        next(CONVERSIONS[conversion].choices(trace, certified_loss(trace, run.loss)))
+        next(CONVERSIONS[conversion].choices(trace, certified_loss(trace, conversion, run.loss)))
     except ConversionError:
         return False
     return not (CONVERSIONS[conversion].betting_only and run.bound == "dekel2008")

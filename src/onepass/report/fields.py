@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
-Shape = Callable[[Any, str], None] | dict[str, Any] | list[Any]
+Leaf = Callable[[Any, str], None]
+Shape = Leaf | dict[str, Any] | list[Any]
 
 
 class WrongFieldError(Exception):
@@ -61,6 +63,9 @@ def _is_number(value: Any) -> bool:
 
 WHOLE = _is(lambda value: _is_whole(value) and value >= 0, "a whole number of at least 0")
 NUMBER = _is(_is_number, "a number")
+AMOUNT = _is(lambda value: _is_number(value) and value >= 0, "a number of at least 0")
+SHARE = _is(lambda value: _is_number(value) and 0 <= value <= 1, "a number from 0 to 1")
+PROBABILITY = _is(lambda value: _is_number(value) and 0 < value < 1, "a number between 0 and 1")
 TEXT = _is(lambda value: isinstance(value, str), "a text")
 FLAG = _is(lambda value: isinstance(value, bool), "true or false")
 LABEL = _is(lambda value: isinstance(value, str) or _is_number(value), "a label")
@@ -76,7 +81,7 @@ def one_of(*words: str) -> Shape:
     return _is(lambda value: value in words if isinstance(value, str) else False, f"one of {', '.join(words)}")
 
 
-def columns(**shapes: Shape) -> Shape:
+def columns(**shapes: Shape) -> Leaf:
     """An object of lists of one length."""
 
     def whole(value: Any, where: str) -> None:
@@ -91,13 +96,68 @@ def _of_one_length(where: str, *lists: list[Any]) -> None:
         raise WrongFieldError(f"{where!r} should hold lists of one length")
 
 
+_RATES = {
+    "delta": PROBABILITY,
+    "price": SHARE,
+    "parts": WHOLE,
+    "frozen": WHOLE,
+    "positive": maybe(LABEL),
+    "rates": [
+        {
+            "name": one_of("miss", "false alarm", "precision", "F1", "balanced error", "cost"),
+            "label": maybe(LABEL),
+            "bound": AMOUNT,
+            "at_most": FLAG,
+            "observed": maybe(AMOUNT),
+            "counted": WHOLE,
+            "trivial": AMOUNT,
+            "free": FLAG,
+        }
+    ],
+}
+
+
+def _threshold(value: Any, where: str) -> None:
+    """A threshold knows itself what it can be."""
+    from onepass.certificates.threshold import Threshold
+    from onepass.errors import ModelError
+
+    try:
+        Threshold.from_dict(value)
+    except ModelError as error:
+        raise WrongFieldError(f"{where!r} should be a threshold: {error}") from None
+
+
+def _curve(value: Any, where: str) -> None:
+    """The ROC curve: from all false alarms and no miss to all misses and no false alarm."""
+    columns(false_alarm=SHARE, miss=SHARE)(value, where)
+    check({"positive": LABEL, "negative": LABEL}, value, where)
+    check({"own": {"false_alarm": maybe(SHARE), "miss": maybe(SHARE)}}, value, where)
+    falling = all(a >= b for a, b in pairwise(value["false_alarm"]))
+    if not falling or not all(a <= b for a, b in pairwise(value["miss"])):
+        raise WrongFieldError(f"{where!r} should hold false alarms that fall and misses that rise")
+
+
+def _reliability(value: Any, where: str) -> None:
+    """Groups of scores: each share lies in its band."""
+    columns(rows=WHOLE, share=maybe(SHARE), mean=maybe(SHARE), lower=SHARE, upper=SHARE)(value, where)
+    check({"delta": PROBABILITY}, value, where)
+    for rows, share, mean, lower, upper in zip(
+        *(value[name] for name in ("rows", "share", "mean", "lower", "upper")), strict=True
+    ):
+        if (share is None) != (rows == 0) or (mean is None) != (rows == 0):
+            raise WrongFieldError(f"{where!r} should have a share just where there are rows")
+        if not lower <= (lower if share is None else share) <= upper:
+            raise WrongFieldError(f"{where!r} should hold shares within their bands")
+
+
 _CERTIFICATE: Shape = {
     "risk": maybe(NUMBER),
     "delta": NUMBER,
     "conversion": TEXT,
     "choice": {"value": maybe(WHOLE), "words": TEXT},
     "covers": one_of("model", "members"),
-    "loss": one_of("zero_one", "hinge", "given"),
+    "loss": one_of("zero_one", "hinge", "given", "cost"),
     "loss_bound": NUMBER,
     "bound": TEXT,
     "empirical": maybe(NUMBER),
@@ -107,6 +167,8 @@ _CERTIFICATE: Shape = {
     "compacted": FLAG,
     "withheld": maybe(TEXT),
     "repeated?": maybe(NUMBER),
+    "rates?": maybe(_RATES),
+    "threshold?": maybe(_threshold),
 }
 
 
@@ -134,6 +196,8 @@ _OF_PASS = {
     "cutoffs?": columns(k=WHOLE, counted=WHOLE, loss=NUMBER, betting=NUMBER, dekel2008=NUMBER),
     "survival?": columns(up_to=WHOLE, hypotheses=WHOLE, rounds=WHOLE),
     "conversions?": [_conversion],
+    "baseline?": maybe({"label": LABEL, "share": SHARE, "rows": WHOLE}),
+    "deployed?": maybe({"frozen": WHOLE, "rows": WHOLE, "scores?": _curve, "reliability?": _reliability}),
     "weights?": {
         "features": [{"name": TEXT, "weight": NUMBER, "towards": LABEL}],
         "non_zero": WHOLE,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from onepass.certificates import Certificate, round_up
-from onepass.report import charts
+from onepass.report import charts, deployed_charts
 from onepass.report.charts import label_text
 from onepass.report.origin import origin
 from onepass.report.page import Bullets, Figure, Half, Page, Section, TableBlock, Text, Warn
@@ -24,7 +24,10 @@ def page(record: dict[str, Any]) -> Page:
         sections.append(Section("Curves", [Text(_NO_CURVES)]))
     else:
         watched = details.get("watched", record["certificate"])
-        sections.append(_on_the_way(details, watched, certificate.withheld is None))
+        sections.append(_on_the_way(details, watched, certificate))
+    figures = deployed_charts.figures(certificate, details.get("deployed"), record["classes"])
+    if figures:
+        sections.append(Section("The model that is deployed", figures))
     if details.get("conversions"):
         sections.append(_conversions(details["conversions"], certificate, record["command"]))
     if details.get("weights"):
@@ -45,8 +48,12 @@ _WORDS = (
     "0-1 risk: how often a fresh row is predicted wrong; 0.05 is 5 in 100. Hinge risk: the average of how far fresh "
     "rows fall short of a margin of 1; it is at least the 0-1 risk.",
     "Conversion: how the sequence of hypotheses becomes one model. Cutoff averages those that survived k rounds, "
-    "each for its rounds beyond k; penalised takes an average frozen at round 1, 2, 4, … and watched on the rows "
-    "that came later, so that its certificate can lie below the loss of the whole run.",
+    "each for its rounds beyond k; frozen takes one of the averages that were frozen on the way (four in each doubling "
+    "of the rounds) and watched on the rows that came later, so that its certificate can lie below the loss of the "
+    "whole run.",
+    "Miss rate of a class: the share of its rows that are called otherwise. False-alarm rate: the share of the other "
+    "class's rows that are called so. Precision: of the rows called so, the share that are. F1: of precision and what "
+    "is found, the harmonic mean. Balanced error: the mean of the classes' miss rates.",
     "Of this model: of what predicts. Of the members: of the hypotheses that were averaged, taken together.",
     "Betting, dekel2008: the theorem behind the number. Certified, at most: it fails with probability delta, over "
     "the draw of the rows; the risk itself is usually smaller.",
@@ -106,6 +113,8 @@ def _certified(record: dict[str, Any], certificate: Certificate, details: dict[s
         blocks.append(Warn(f"{record['skipped']:,} bad lines were left out."))
     if record.get("stopped"):
         blocks.append(Text("The run stopped as soon as the certified risk had reached --stop-at, which is allowed."))
+    if certificate.threshold is not None and certificate.withheld is None:
+        blocks.insert(0, Text(str(certificate.threshold)))
     C, L, repeated = certificate.loss_bound, certificate.empirical, certificate.repeated
     facts = [
         ["certified risk", "withheld" if math.isnan(certificate.risk) else round_up(certificate.risk)],
@@ -129,19 +138,20 @@ def _certified(record: dict[str, Any], certificate: Certificate, details: dict[s
 
 _MEMBERS = (
     "In 0-1 loss this speaks of the hypotheses that the model averages, not of the averaged vector that predicts: "
-    "their weighted vote errs at most twice as often. The conversion penalised certifies the vector itself."
+    "their weighted vote errs at most twice as often. The conversion frozen certifies the vector itself."
 )
 
 
 _SUBJECTS = {"model": "this model", "members": "the ensemble's members, on average"}
 
 
-def _on_the_way(details: dict[str, Any], watched: dict[str, Any], certified: bool) -> Section:
-    """Not certified: what a certificate said before it was withheld rests on the same false assumption."""
-    figures, history = [], details["history"]
+def _on_the_way(details: dict[str, Any], watched: dict[str, Any], certificate: Certificate) -> Section:
+    """Withheld: what a certificate said before rests on the same false assumption."""
+    figures, history, certified = [], details["history"], certificate.withheld is None
+    frozen = certificate.choice.value if certified and certificate.conversion == "frozen" else None
     if history["rounds"]:
         known = history if certified else {**history, "risk": [None] * len(history["risk"])}
-        figures.append(charts.over_rounds("f1", known, watched))
+        figures.append(charts.over_rounds("f1", known, watched, frozen, details.get("baseline")))
     if certified and details.get("cutoffs", {}).get("k"):
         figures.append(charts.against_k("f2", details["cutoffs"], watched))
     if details.get("survival", {}).get("up_to"):
