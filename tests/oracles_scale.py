@@ -67,3 +67,29 @@ def waves(chunks, sizes, cutoffs, rule, grows):
         elapsed += sum(len(y) for _, y in chunks[at : at + size]) // size
         w0, at = w0 + way * (math.sqrt(size) if grows else 1.0), at + size
     return out
+
+
+def ends(chunks, sizes, rule, grows):
+    """Where each wave comes to, (waves, features): what the next one starts from."""
+    w0, elapsed, at, out = np.zeros(chunks[0][0].shape[1]), 0, 0, []
+    for size in sizes:
+        update, _ = rule(elapsed)
+        here = [run(Z, y, w0, update)[1] for Z, y in chunks[at : at + size]]
+        w0 = w0 + (np.mean(here, axis=0) - w0) * (math.sqrt(size) if grows else 1.0)
+        elapsed += sum(len(y) for _, y in chunks[at : at + size]) // size
+        at += size
+        out.append(w0)
+    return out
+
+
+def candidates(ends):
+    """The mean of what the later half of the waves so far came to, at the end of each wave."""
+    return [np.mean(ends[s // 2 : s], axis=0) for s in range(1, len(ends) + 1)]
+
+
+def watched(model, waves, judge):
+    """(rows, mistakes) of each class on the rows of these waves; judge(model, Z) are predictions, 0 or 1 …, or −1."""
+    y = np.concatenate([labels for _, labels in waves])
+    wrong = np.concatenate([judge(model, Z) for Z, _ in waves]) != y
+    classes = range(int(y.max()) + 1)
+    return [int((y == c).sum()) for c in classes], [int((wrong & (y == c)).sum()) for c in classes]

@@ -184,26 +184,26 @@ def test_round_up_never_shows_less():
         assert float(round_up(risk)) >= risk - 1e-12
 
 
-def test_frozen_candidates_are_charged_with_later_rows_only():
-    X, y = dyadic(2, 300, 5, noise=0.1)
-    for what in ("average", "hypothesis"):
-        run = Pass("perceptron", conversion="cutoff", classes=[-1, 1], penalised=what, order_alarm=False)
-        run.feed(X, y)
-        trace = run.trace()
-        tally = trace.candidates["penalised"].tally
-        Z = np.column_stack([np.ones(300), X])
-        W = oracles.hypotheses(Z, y, oracles.perceptron, (6,))
-        for t, weights in trace.hypotheses.frozen["penalised"].items():
-            number = t.bit_length() - 1
-            expected = W[t] if what == "hypothesis" else np.mean(W[:t], axis=0)
-            np.testing.assert_array_equal(weights[:, 0], expected)
-            assert tally.rounds[number] == 300 - t
-            assert tally.mistakes[number] == (y[t:] * (Z[t:] @ expected) <= 0).sum()
-        certificate = certify(trace, "penalised")
-        i = certificate.choice.value.bit_length() - 1
-        x = (y[2**i :] * (Z[2**i :] @ run.model("penalised").weights[:, 0]) <= 0).astype(float)
-        assert certificate.risk == pytest.approx(oracles.betting(x, DELTA / ((i + 1) * (i + 2))), rel=1e-6)
-        assert certificate.covers == "model"
+def test_held_out_rows_judge_frozen_hypotheses():
+    X, y = dyadic(2, 600, 5, noise=0.1)
+    run = Pass("perceptron", conversion="cutoff", classes=[-1, 1], validation_fraction=0.3, order_alarm=False, seed=7)
+    run.feed(X, y)
+    trace, out = run.trace(), kept_out(run)
+    Z = np.column_stack([np.ones(600), X])
+    W = oracles.hypotheses(Z[~out], y[~out], oracles.perceptron, (6,))
+    learned = np.cumsum(~out)
+    for t, weights in trace.hypotheses.frozen.items():
+        number = t.bit_length() - 1
+        np.testing.assert_array_equal(weights[:, 0], W[t])
+        later = out & (learned >= t)
+        assert trace.candidates.tally.rounds[number] == later.sum()
+        assert trace.candidates.tally.mistakes[number] == (y[later] * (Z[later] @ W[t]) <= 0).sum()
+    certificate = certify(trace, "validation")
+    t = certificate.choice.value
+    later = out & (learned >= t)
+    x = (y[later] * (Z[later] @ run.model("validation").weights[:, 0]) <= 0).astype(float)
+    assert certificate.risk == pytest.approx(oracles.betting(x, DELTA / 64), rel=1e-6)
+    assert certificate.covers == "model"
 
 
 def test_validation_rows_are_not_learned_from():
@@ -227,9 +227,9 @@ def kept_out(run):
     return held_out(run.seed, 0, run.rows, run.validation_fraction)
 
 
-@pytest.mark.parametrize("conversion", ["penalised", "validation"])
+@pytest.mark.parametrize("conversion", ["frozen", "validation"])
 def test_undeclared_candidates_are_refused_with_the_remedy(conversion):
-    trace = trace_of("perceptron")
+    trace = trace_of("perceptron", conversion="cutoff")
     with pytest.raises(ConversionError, match="before the first row"):
         certify(trace, conversion)
 

@@ -246,7 +246,7 @@ def test_the_position_is_that_of_the_chunk_handed_out_whatever_was_read_ahead(fi
 # --- the pass ---------------------------------------------------------------------------------------------------------
 
 LEARNERS = ["perceptron", "margin", "margin-sphere", "pa", "pa2", "normalized", ShiftedPerceptron(warmup=3.0)]
-CONVERSIONS = ["cutoff", "average", "last", "longest", "suffix", "penalised", "validation"]
+CONVERSIONS = ["cutoff", "average", "last", "longest", "suffix", "frozen", "validation"]
 SEVERAL = np.argmax(X @ np.random.default_rng(5).integers(-8, 9, size=(5, 3)), axis=1)
 
 
@@ -267,11 +267,11 @@ def made(learner, several, memory, radius):
         learner,
         classes=[0, 1, 2] if several and not own else None,
         radius=radius,
-        penalised="average",
+        watch=True,
         validation_fraction=0.1,
         max_trace_memory=memory,
         n_features=5,
-        conversion="penalised",
+        conversion="frozen",
     )
 
 
@@ -309,7 +309,7 @@ def test_any_format_any_learner_any_conversion_stopped_again_and_again(
     path = tmp_path_factory.mktemp("kept") / "run.checkpoint"
 
     def new():
-        more = {"penalised": "average"} if conversion == "penalised" else {}
+        more = {"watch": True} if conversion == "frozen" else {}
         more |= {"validation_fraction": 0.1} if conversion == "validation" else {}
         return Pass(learner, conversion=conversion, radius=3.0, **more)
 

@@ -70,7 +70,8 @@ def signalled(*signals):
 
 OPTIONS = {
     "plain": [],
-    "penalised": ["--conversion", "penalised"],
+    "average": ["--conversion", "average"],
+    "target": ["--max-false-alarm", "0.2"],
     "compacted margin": ["--learner", "margin", "--radius", "auto", "--max-trace-memory", "20KB"],
     "validation": ["--conversion", "validation", "--validation-fraction", "0.1", "--learner", "pa"],
 }
@@ -228,7 +229,8 @@ def test_other_options_other_files_another_version_are_refused_by_name(folder, a
         ("--learner", "pa"): "learner: 'Adaptive()' then, 'PassiveAggressive",
         ("--delta", "0.1"): "delta: 0.05 then, 0.1 now",
         ("--no-intercept",): "fit_intercept: True then, False now",
-        ("--conversion", "cutoff"): "conversion: 'average' then, 'cutoff' now",
+        ("--conversion", "cutoff"): "conversion: 'frozen' then, 'cutoff' now",
+        ("--expected-rows", "9"): "then, 9 now",
         ("--stop-at", "0.2"): "stop_at: None then, 0.2 now",
         ("--zero-based",): "zero_based: False then, True now",
         ("--duplicates", "sum"): "duplicates: None then, 'sum' now",
@@ -382,7 +384,7 @@ def test_ten_kills_at_random_moments_each_resumed_bit_for_bit(tmp_path):
     dump_svmlight(tmp_path / "news.svm", rows, codes)
     (tmp_path / "news.svm.gz").write_bytes(gzip.compress((tmp_path / "news.svm").read_bytes(), 1))
     rng, expected, went_on = random.Random(0), {}, 0
-    learning = ["--learner", "pa", "--conversion", "penalised", "--json", "-q"]
+    learning = ["--learner", "pa", "--json", "-q"]
     for number in range(10):
         file = ("news.svm", "news.svm.gz")[number % 2]
         program = [*PROGRAM, "train", file, *learning]

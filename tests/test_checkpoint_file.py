@@ -26,7 +26,7 @@ X, Y = dyadic(3, 1200, 5, noise=0.1)
 
 @pytest.fixture
 def kept(tmp_path):
-    run = Pass("margin", radius=2.0, penalised="average")
+    run = Pass("margin", radius=2.0, watch=True)
     path = tmp_path / "run.checkpoint"
     run.feed(X[:300], Y[:300])
     checkpoint.save(path, run)
@@ -36,7 +36,7 @@ def kept(tmp_path):
 
 
 def new():
-    return Pass("margin", radius=2.0, penalised="average")
+    return Pass("margin", radius=2.0, watch=True)
 
 
 def test_it_is_a_safetensors_file_with_no_clock_in_it(kept, tmp_path):
@@ -271,8 +271,21 @@ FORGERIES = {
     "a cursor beyond": lambda s: changed(s["learner"], "log", "cursor", put(0, 1 << 40)),
     "a tally with few lines": lambda s: changed(s["learner"]["ledger"], "tally", "runs", lambda array: array[:4]),
     "an order alarm off its table": lambda s: changed(s["guards"], "order", "place", put(1, 77)),
-    "narrow candidates": lambda s: s["candidates"]["penalised"]["live"].update({3: np.zeros((2, 1))}),
-    "candidate 99": lambda s: s["candidates"]["penalised"]["live"].update({99: s["learner"]["weights"]}),
+    "narrow watched models": lambda s: s["watched"].update(weights=s["watched"]["weights"][:-1]),
+    "watched models that are NaN": lambda s: s["watched"].update(weights=s["watched"]["weights"] * np.nan),
+    "a watched model off the grid": lambda s: changed(s["watched"], "counts", "frozen", put(0, 257)),
+    "a watched model of the future": lambda s: changed(s["watched"], "counts", "frozen", put(0, 1 << 20)),
+    "an elder that is younger": lambda s: changed(s["watched"], "counts", "elder", put(0, 1 << 20)),
+    "counts below 0": lambda s: changed(s["watched"], "counts", "rows", put(0, -1)),
+    "counts of three classes": lambda s: changed(s["watched"], "counts", "rows", lambda array: np.zeros((8, 3), int)),
+    "borders that fall": lambda s: changed(s["watched"], "at_look", "borders", lambda array: array[:, ::-1]),
+    "wider watched models": lambda s: s["watched"].update(width=99),
+    "a sum of the future": lambda s: s["watched"]["sums"].update({1 << 20: np.zeros((6, 1))}),
+    "a sum of another shape": lambda s: s["watched"]["sums"].update({512: np.zeros((6, 2))}),
+    "a slot that is none": lambda s: s["watched"].update(progress=np.array([0, 9])),
+    "no watched models": lambda s: s.update(watched=None),
+    "a running sum that is short": lambda s: s["learner"]["running"].update(u=np.zeros(2)),
+    "no running sum": lambda s: s["learner"].update(running=None),
     "a hypothesis in use since the future": lambda s: s["learner"]["ledger"].update(since=1 << 40),
     "weights of two classes more": lambda s: s["learner"].update(weights=np.zeros((6, 3))),
     "NaN": lambda s: s["learner"].update(weights=s["learner"]["weights"] * np.nan),
@@ -300,7 +313,7 @@ def test_a_state_with_a_true_hash_and_a_false_content_reaches_no_kernel(kept, fo
 
 def test_columns_and_candidates_are_checked_too(tmp_path):
     def compacted():
-        return Pass("perceptron", max_trace_memory=6000, n_features=5)
+        return Pass("perceptron", conversion="cutoff", max_trace_memory=6000, n_features=5)
 
     run = compacted()
     run.feed(X[:600], Y[:600])
@@ -363,12 +376,12 @@ def test_what_is_packed_comes_back(value):
 
 def test_other_options_are_refused_by_name(kept):
     for name, value in {"radius": 3.0, "delta": 0.1, "conversion": "cutoff", "seed": 1, "stop_at": 0.1}.items():
-        run = Pass("margin", **({"radius": 2.0, "penalised": "average"} | {name: value}))
+        run = Pass("margin", **({"radius": 2.0, "watch": True} | {name: value}))
         with pytest.raises(ResumeError, match=f"^{name}: .* then, {value!r} now$"):
             checkpoint.resume(kept, run)
         assert run.rows == 0
-    with pytest.raises(ResumeError, match=r"learner: .*Margin.* then, .*Perceptron\(\).* now; penal"):
-        checkpoint.resume(kept, Pass("perceptron", radius=2.0))
+    with pytest.raises(ResumeError, match=r"learner: .*Margin.* then, .*Perceptron\(\).* now; conversion"):
+        checkpoint.resume(kept, Pass("perceptron", radius=2.0, conversion="average"))
 
 
 def test_a_pass_with_an_origin_goes_on_from_its_own_only(tmp_path):
@@ -391,8 +404,8 @@ def test_another_version_is_refused_and_named(kept, monkeypatch):
     with pytest.raises(ResumeError, match=r"written by onepass 0.*, this is 7\.8\.9"):
         checkpoint.resume(kept, new())
     monkeypatch.undo()
-    monkeypatch.setattr(checkpoint, "FORMAT", 2)
-    with pytest.raises(ResumeError, match=r"format 1.*format 2"):
+    monkeypatch.setattr(checkpoint, "FORMAT", 3)
+    with pytest.raises(ResumeError, match=r"format 2.*format 3"):
         checkpoint.resume(kept, new())
 
 

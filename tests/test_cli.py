@@ -53,7 +53,7 @@ def test_train_with_no_options_prints_one_sentence(folder):
 
 def test_train_is_the_api(folder):
     onepass(folder, "train", "data.svm", "--learner", "margin", "--radius", "2", "-o", "api.safetensors", "-q")
-    run = Pass("margin", radius=2.0)
+    run = Pass("margin", radius=2.0, expected_rows=600)
     run.feed(X, Y.astype(float))
     model = LinearModel.load(folder / "api.safetensors")
     np.testing.assert_allclose(model.decision(X), run.model().decision(X), atol=1e-12)
@@ -72,13 +72,14 @@ def test_formats_give_the_same_model(folder):
     csv = json.loads(onepass(folder, "train", "data.csv", "--target", "class", "--json", "-q").stdout)
     assert csv["classes"] == ["no", "yes"]
     assert (svm["mistakes"], svm["certificate"]["risk"]) == (csv["mistakes"], csv["certificate"]["risk"])
-    piped = process(folder, "train", "-", "--json", "-q", input=(folder / "data.svm").read_text())
+    told = ("--expected-rows", "600")  # a pipe does not tell
+    piped = process(folder, "train", "-", "--json", "-q", *told, input=(folder / "data.svm").read_text())
     assert json.loads(piped.stdout)["certificate"] == svm["certificate"]
 
 
 def test_json_and_jsonl_are_for_machines(folder):
     result = json.loads(onepass(folder, "train", "data.svm", "--json", "-q").stdout)
-    assert result["schema"] == 1
+    assert result["schema"] == 2
     assert result["rows"] == 600
     lines = onepass(folder, "train", "data.svm", "--jsonl", "--log-every", "0.01", "-q").stdout.splitlines()
     assert json.loads(lines[-1])["event"] == "result"
@@ -134,7 +135,7 @@ def test_sorted_and_doubled_data_get_no_certificate(folder):
 
 def test_show_code_runs_and_gives_the_same(folder):
     shown = onepass(folder, "train", "data.svm", "--learner", "margin", "--radius", "2", "--show-code").stdout
-    assert "Pass('margin', radius=2.0)" in shown
+    assert "Pass('margin', radius=2.0, expected_rows=600)" in shown
     ran = subprocess.run([sys.executable, "-c", shown], cwd=folder, capture_output=True, text=True, check=True)
     trained = onepass(folder, "train", "data.svm", "--learner", "margin", "--radius", "2")
     assert ran.stdout.strip() in trained.stdout
@@ -215,7 +216,7 @@ def test_check_tells_what_is_there(folder):
 def test_compare_shows_every_conversion(folder):
     done = onepass(folder, "compare", "data.svm", "--test", "test.svm", "--json", "-q")
     lines = json.loads(done.stdout)["conversions"]
-    assert [line["conversion"] for line in lines][:2] == ["cutoff", "average"]
+    assert [line["conversion"] for line in lines][:2] == ["frozen", "cutoff"]
     assert len(lines) == 7
     assert all(line["delta"] == pytest.approx(0.05 / 7) for line in lines)
     assert all(0 <= line["test_error"] <= 1 for line in lines)

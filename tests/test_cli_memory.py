@@ -30,9 +30,10 @@ def folder(tmp_path_factory):
     "options",
     [
         ("--max-trace-memory", "256MB"),
-        ("--max-trace-memory", "64MB", "--conversion", "penalised"),
+        ("--max-trace-memory", "64MB", "--conversion", "cutoff"),
+        ("--max-watch-memory", "20MB", "--learner", "perceptron"),
         ("--bits", "14", "--max-trace-memory", "4MB"),
-        ("--bits", "16", "--max-trace-memory", "4MB", "--conversion", "penalised", "--learner", "pa"),
+        ("--bits", "16", "--max-trace-memory", "4MB", "--conversion", "frozen", "--learner", "pa"),
     ],
     ids=" ".join,
 )
@@ -108,14 +109,14 @@ def test_more_features_than_usual_can_be_allowed(folder, options):
 
 
 def need(program=200, weights=1024, trace=768, bounds=("--bits",)):
-    return memory.Need(program << 20, 100 << 20, weights << 20, trace << 20, 1 << 24, bounds)
+    return memory.Need(program << 20, 100 << 20, weights << 20, trace << 20, 1 << 24, weights >> 4, bounds)
 
 
 @pytest.mark.parametrize(
     ("bounds", "tries"),
     [
         (("--bits",), "--bits 19 for fewer weights, and "),
-        (("--max-features",), "--max-features 688128 for fewer weights, and "),
+        (("--max-features",), "--max-features 688127 for fewer weights, and "),
     ],
 )
 def test_the_remedy_names_options_that_the_format_has(bounds, tries):

@@ -116,12 +116,16 @@ def test_the_help_on_certificates_is_true(folder):
         assert line["conversion"] in (of_model.split("in any loss")[0] if line["covers"] == "model" else of_members)
 
 
-def test_the_help_on_json_says_what_k_is(folder):
-    assert "logarithm to\nbase 2 of the round at which the candidate was frozen" in TOPICS["json"]
-    certificate = json.loads(onepass(folder, "train", "data.svm", "--conversion", "penalised", "--json").stdout)
-    frozen = certificate["certificate"]["choice"]["value"]
-    assert f"frozen at round {frozen:,}," in onepass(folder, "train", "data.svm", "--conversion", "penalised").stdout
-    assert certificate["certificate"]["counted"] == 600 - frozen
+def test_the_help_on_json_says_what_a_certificate_has(folder):
+    certificate = json.loads(onepass(folder, "train", "data.svm", "--json").stdout)["certificate"]
+    told = TOPICS["json"].partition("Certificates have: ")[2].partition(".\n")[0].replace("\n", " ").split(", ")
+    assert set(certificate) - set(told) == {"compacted"}
+    assert set(told) <= set(certificate)
+    frozen = certificate["choice"]["value"]
+    assert f"frozen at round {frozen:,}," in onepass(folder, "train", "data.svm").stdout
+    assert certificate["counted"] == 600 - frozen
+    for rate in certificate["rates"]["rates"]:
+        assert all(name in rate for name in ("name", "label", "bound", "at_most", "observed", "counted"))
 
 
 def test_the_help_on_exit_codes_is_true(folder):
@@ -157,9 +161,12 @@ def test_an_error_inside_is_one_line_unless_asked_for(folder, monkeypatch):
     "options",
     [
         (),
-        ("--learner", "pa", "--conversion", "penalised", "--delta", "0.1", "--no-intercept"),
+        ("--learner", "pa", "--conversion", "frozen", "--delta", "0.1", "--no-intercept"),
         ("--conversion", "validation", "--validation-fraction", "0.2", "--seed", "5"),
-        ("--learner", "margin", "--radius", "4", "--bound", "dekel2008", "--horizon", "600"),
+        ("--learner", "margin", "--radius", "4", "--bound", "dekel2008", "--conversion", "cutoff", "--horizon", "600"),
+        ("--max-false-alarm", "0.4"),
+        ("--cost", "1,-1=5", "--cost", "-1,1=1", "--positive", "1"),
+        ("--classes", "1,-1", "--expected-rows", "700"),
     ],
 )
 def test_verify_repeats_the_pass(folder, options):

@@ -144,7 +144,7 @@ def test_a_file_whose_labels_are_yet_to_come_is_predicted(folder, write, cell):
 def test_a_model_takes_as_many_features_as_it_has(folder, write):
     far = (1 << 24) + 5
     file = write("far.svm", *(f"{int(y)} 1:{x[0]} {far}:1" for x, y in zip(X[:50].tolist(), Y, strict=False)))
-    onepass(folder, "train", file, "--max-features", far, "-o", "far.safetensors", "-q")
+    onepass(folder, "train", file, "--max-features", far, "--max-watch-memory", "300MB", "-o", "far.safetensors", "-q")
     assert len(onepass(folder, "predict", "far.safetensors", file).stdout.split()) == 50
     (folder / "far.safetensors").unlink()
 

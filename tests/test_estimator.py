@@ -23,7 +23,7 @@ from strategies import csr, cuts, dyadic
     [
         OnePassClassifier(),
         OnePassClassifier(MarginPerceptron(), radius=1.0),
-        OnePassClassifier("pa", conversion="penalised", shuffle=False),
+        OnePassClassifier("pa", conversion="frozen", shuffle=False),
         OnePassClassifier("normalized"),
         OnePassClassifier("shifted"),
     ]
@@ -36,9 +36,9 @@ def test_scikit_learns_own_checks(estimator, check):
 def test_fit_without_shuffling_is_any_cutting_into_partial_fit(learner):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 6)), rng.choice(["a", "b", "c"], size=400)
-    whole = OnePassClassifier(learner, shuffle=False, radius=2.0, penalised="average").fit(csr(X), y)
+    whole = OnePassClassifier(learner, shuffle=False, radius=2.0).fit(csr(X), y)
     for pieces in (3, 60):
-        cut = OnePassClassifier(learner, shuffle=False, radius=2.0, penalised="average")
+        cut = OnePassClassifier(learner, shuffle=False, radius=2.0, expected_rows=400)
         for first, last in pairwise(cuts(pieces, 400, pieces)):
             if last > first:
                 cut.partial_fit(csr(X[first:last]), y[first:last], classes=["a", "b", "c"])
@@ -53,7 +53,7 @@ def test_one_row_at_a_time_is_the_whole():
     X, y = rng.normal(size=(300, 5)), rng.choice([0, 1], size=300)
     for options in ({}, {"learner": "margin"}, {"learner": "margin", "radius": 1.0}, {"max_trace_memory": 2_000}):
         whole = OnePassClassifier(shuffle=False, **options).fit(X, y)
-        rows = OnePassClassifier(shuffle=False, **options)
+        rows = OnePassClassifier(shuffle=False, expected_rows=300, **options)
         for i in range(300):
             rows.partial_fit(X[i : i + 1], y[i : i + 1] if i % 2 else [int(y[i])], classes=[0, 1] if i == 0 else None)
         np.testing.assert_array_equal(whole.coef_, rows.coef_)
@@ -93,7 +93,7 @@ def test_fit_shuffles_the_whole_by_default():
 
 def test_it_is_a_shell_around_a_pass():
     X, y = dyadic(3, 300, 5)
-    clf, run = OnePassClassifier(shuffle=False).fit(X, y), Pass(classes=[-1, 1], n_features=5)
+    clf, run = OnePassClassifier(shuffle=False).fit(X, y), Pass(classes=[-1, 1], n_features=5, expected_rows=300)
     run.feed(X, y)
     np.testing.assert_array_equal(clf.coef_[0], run.model().weights[1:, 0])
     assert clf.certificate_ == run.certificate()
@@ -123,8 +123,9 @@ def test_pipeline_grid_search_and_clone():
 def test_pickles_are_small_go_on_learning_and_keep_rows_only_if_asked():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(3000, 10)), rng.choice([0, 1], size=3000)
-    plain = OnePassClassifier("margin", shuffle=False).fit(X, y)
-    rows = OnePassClassifier("margin", shuffle=False, pickle_rows=True).fit(X, y)
+    cutoff = {"learner": "margin", "conversion": "cutoff", "shuffle": False}
+    plain = OnePassClassifier(**cutoff).fit(X, y)
+    rows = OnePassClassifier(**cutoff, pickle_rows=True).fit(X, y)
     assert len(pickle.dumps(plain)) < len(pickle.dumps(rows)) / 2
     for clf in (plain, rows):
         before = clf.coef_
@@ -145,7 +146,9 @@ def test_pickles_are_small_go_on_learning_and_keep_rows_only_if_asked():
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))])
 def test_a_copy_learns_what_the_original_would_have(learner, copied):
     X, y = dyadic(3, 3000, 6, noise=0.1)
-    clf = OnePassClassifier(learner, shuffle=False).partial_fit(X[:1000], y[:1000], classes=[-1, 1])
+    clf = OnePassClassifier(learner, conversion="cutoff", shuffle=False).partial_fit(
+        X[:1000], y[:1000], classes=[-1, 1]
+    )
     twin = copied(clf)
     twin.partial_fit(X[1000:], y[1000:])
     assert clf.trace_.rounds == 1000
@@ -246,7 +249,13 @@ def test_what_it_does_not_take_is_said_clearly():
         OnePassClassifier().fit(X, np.ones(50))
     with pytest.raises(ValueError, match="validation_fraction: "):
         OnePassClassifier(conversion="validation").fit(X, y)
-    assert OnePassClassifier(conversion="penalised").fit(X, y).certificate_.covers == "model"
+    assert OnePassClassifier(conversion="frozen").fit(X, y).certificate_.covers == "model"
+    with pytest.raises(AttributeError, match="predict_proba"):
+        OnePassClassifier(conversion="average").fit(X, y).predict_proba(X)
+    with pytest.raises(ValueError, match="false_alarm, miss or precision"):
+        OnePassClassifier().fit(X, y).threshold_for()
+    with pytest.raises(ValueError, match="max_false_alarm and max_miss"):
+        OnePassClassifier(max_false_alarm=0.1, max_miss=0.1).fit(X, y)
 
 
 def test_stop_at_ends_a_fit():

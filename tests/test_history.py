@@ -13,17 +13,18 @@ from strategies import dyadic
 
 X, Y = dyadic(3, 700, 6, noise=0.1)
 KINDS = {
-    "cutoff": {},
+    "cutoff": {"conversion": "cutoff"},
     "average": {"conversion": "average"},
     "last": {"conversion": "last"},
     "longest": {"conversion": "longest"},
     "suffix": {"conversion": "suffix"},
-    "all cutoffs": {"cutoffs": "all"},
-    "penalised": {"conversion": "penalised", "penalised": "average"},
+    "all cutoffs": {"conversion": "cutoff", "cutoffs": "all"},
+    "frozen": {"conversion": "frozen"},
     "validation": {"conversion": "validation", "validation_fraction": 0.25},
     "hinge": {"learner": "margin", "radius": 2.0},
-    "dekel2008": {"bound": "dekel2008", "horizon": 700},
-    "compacted": {"max_trace_memory": 6000},
+    "dekel2008": {"conversion": "cutoff", "bound": "dekel2008", "horizon": 700},
+    "compacted": {"conversion": "cutoff", "max_trace_memory": 6000},
+    "dropped": {"max_trace_memory": 6000},
     "stopping": {"stop_at": 0.5},
 }
 
@@ -40,7 +41,7 @@ def test_every_look_is_what_a_pass_over_those_rows_alone_says(kind):
         own = run.certificate()
         assert (at.rows, at.rounds, at.mistakes) == (run.rows, run.rounds, run.mistakes)
         assert (at.risk, at.choice) == (own.risk, own.choice.value)
-        assert at.loss == pytest.approx(run.certificate("average").empirical, rel=1e-12)
+        assert at.loss == pytest.approx(run.certificate("average", loss=own.loss).empirical, rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -122,12 +123,12 @@ def test_the_least_of_the_curve_over_k_is_the_certificate(bound, loss):
 
 
 def test_conversions_share_delta_and_leave_out_what_cannot_be_had():
-    run = Pass(delta=0.1, penalised="average")
+    run = Pass(conversion="cutoff", delta=0.1, watch=True)
     run.feed(X, Y)
     lines = details.conversions(run)
-    assert {line["conversion"] for line in lines} == {"cutoff", "average", "last", "longest", "suffix", "penalised"}
+    assert {line["conversion"] for line in lines} == {"cutoff", "average", "last", "longest", "suffix", "frozen"}
     assert sum(line["delta"] for line in lines) == pytest.approx(0.1)
-    compacted = Pass(delta=0.1, max_trace_memory=6000)
+    compacted = Pass(conversion="cutoff", delta=0.1, max_trace_memory=6000)
     compacted.feed(X, Y)
     assert "suffix" not in {line["conversion"] for line in details.conversions(compacted)}
 

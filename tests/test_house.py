@@ -61,10 +61,10 @@ for classes in (2, 3):
         if classes > 2 and isinstance(learner, ShiftedPerceptron):
             continue
         for memory in (1 << 20, 3000):
-            run = Pass(learner, classes=range(classes), radius=2.0, penalised="average", validation_fraction=0.2,
+            run = Pass(learner, classes=range(classes), radius=2.0, watch=True, validation_fraction=0.2,
                        conversion="cutoff", max_trace_memory=memory, n_features=4)
             run.feed(X, y)
-            print(learner, memory, run.model().weights.tobytes().hex(), run.certificate(), run.certificate("penalised"))
+            print(learner, memory, run.model().weights.tobytes().hex(), run.certificate(), run.certificate("frozen"))
 for function in ("linear", "committee", "quadratic"):
     clf = SmoothThresholdClassifier(function).fit(X, y > 0)
     print(function, clf.weights_.round(12), clf.certificate_)

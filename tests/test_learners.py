@@ -85,14 +85,14 @@ def test_cutting_the_stream_changes_nothing(name, seed):
     learner, options, _ = FAMILY[name]
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(300, 6)), rng.choice([-1, 1], size=300)
-    whole, pieces = (Pass(learner, penalised="average", validation_fraction=0.1, **options) for _ in range(2))
+    whole, pieces = (Pass(learner, watch=True, validation_fraction=0.1, **options) for _ in range(2))
     whole.feed(csr(X), y)
     border = cuts(seed, 300, 40)
     for first, last in pairwise(border):
         pieces.feed(csr(X[first:last]), y[first:last])
     assert same_state(whole.state(), pieces.state())
     assert str(whole.certificate()) == str(pieces.certificate())
-    for conversion in ("cutoff", "penalised", "validation"):
+    for conversion in ("cutoff", "frozen", "validation"):
         np.testing.assert_array_equal(whole.model(conversion).weights, pieces.model(conversion).weights)
 
 

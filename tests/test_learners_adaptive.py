@@ -47,7 +47,7 @@ def test_the_loop_is_the_definition(classes, intercept, share, layout):
     np.testing.assert_allclose(trace.last, history[-1], rtol=1e-9, atol=1e-12)
     before = [np.zeros_like(history[0]), *history[:-1]]
     np.testing.assert_allclose(run.model("average").weights, np.mean(before, axis=0), rtol=1e-8, atol=1e-12)
-    sums = run.rounds * trace.last - run.learner_run.running_sum()
+    sums = run.learner_run.sum_so_far(run.rounds)()
     np.testing.assert_allclose(sums / run.rounds, np.mean(before, axis=0), rtol=1e-8, atol=1e-12)
     for conversion in ("last", "longest", "cutoff", "suffix"):
         q = run.certificate(conversion).choice

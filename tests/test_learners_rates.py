@@ -65,7 +65,7 @@ def test_cutting_the_stream_changes_nothing(learner):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(300, 6)), rng.choice([-1, 1], size=300)
     whole, pieces, rows = (
-        Pass(learner, n_features=6, classes=[-1, 1], penalised="average", validation_fraction=0.1) for _ in range(3)
+        Pass(learner, n_features=6, classes=[-1, 1], watch=True, validation_fraction=0.1) for _ in range(3)
     )
     whole.feed(X, y)
     for first, last in pairwise(cuts(2, 300, 40)):
@@ -76,7 +76,7 @@ def test_cutting_the_stream_changes_nothing(learner):
     for other in (pieces, rows):
         assert same_state(whole.state(), other.state())
         np.testing.assert_array_equal(whole.model().weights, other.model().weights)
-        np.testing.assert_array_equal(whole.model("penalised").weights, other.model("penalised").weights)
+        np.testing.assert_array_equal(whole.model("frozen").weights, other.model("frozen").weights)
 
 
 def test_own_rates_are_asked_for_once_each_in_order_before_a_row_is_learned():
@@ -138,7 +138,10 @@ def test_a_scale_that_rises_for_ever_does_no_harm():
     rng = np.random.default_rng(2)
     X, y = rng.normal(size=(6000, 4)), rng.choice([-1, 1], size=6000)
     whole, rows = (
-        Pass(NormalizedPerceptron(Constant(0.5)), n_features=4, classes=[-1, 1], fit_intercept=False) for _ in range(2)
+        Pass(
+            NormalizedPerceptron(Constant(0.5)), conversion="cutoff", n_features=4, classes=[-1, 1], fit_intercept=False
+        )
+        for _ in range(2)
     )
     whole.feed(X, y)
     used = []
@@ -183,7 +186,7 @@ def overflowing(**options):
     return run
 
 
-@pytest.mark.parametrize("options", [{}, {"penalised": "average", "conversion": "penalised"}, {"stop_at": 0.9}])
+@pytest.mark.parametrize("options", [{}, {"conversion": "frozen"}, {"stop_at": 0.9}])
 def test_no_model_and_no_certificate_of_weights_that_are_no_numbers(options):
     run = overflowing(**options)
     for ask in (run.model, run.certificate, run.trace):

@@ -71,18 +71,18 @@ def test_cutting_the_stream_changes_nothing(learner):
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(RENEW + 500, 3)) + 0.5, rng.choice([-1, 1, 1], size=RENEW + 500)
     for rows, pieces in ((2500, 60), (RENEW + 500, 7)):
-        whole, cut = (Pass(learner, n_features=3, penalised="average", validation_fraction=0.1) for _ in range(2))
+        whole, cut = (Pass(learner, n_features=3, watch=True, validation_fraction=0.1) for _ in range(2))
         whole.feed(csr(X[:rows]), y[:rows])
         for first, last in pairwise(cuts(4, rows, pieces)):
             cut.feed(csr(X[first:last]), y[first:last])
         assert same_state(whole.state(), cut.state())
         assert str(whole.certificate()) == str(cut.certificate())
-        for conversion in ("cutoff", "average", "last", "penalised", "validation"):
+        for conversion in ("cutoff", "average", "last", "frozen", "validation"):
             np.testing.assert_array_equal(whole.model(conversion).weights, cut.model(conversion).weights)
-        again = Pass(learner, n_features=3, penalised="average", validation_fraction=0.1)
+        again = Pass(learner, n_features=3, watch=True, validation_fraction=0.1)
         again.feed(csr(X[:1000]), y[:1000])
         middle = again.state()
-        again = Pass(learner, n_features=3, penalised="average", validation_fraction=0.1)
+        again = Pass(learner, n_features=3, watch=True, validation_fraction=0.1)
         again.restore(middle)
         again.feed(csr(X[1000:rows]), y[1000:rows])
         assert same_state(whole.state(), again.state())

@@ -134,7 +134,7 @@ def test_nan_weights_are_refused_even_with_the_right_hash(tmp_path):
 
 def forged(path, weights=((0.0,), (1.0,)), **changes):
     """A model file with changed fields and the hash that belongs to them."""
-    said = {"classes": [0, 1], "bias": 1.0, "radius": None, "about": {}} | changes
+    said = {"classes": [0, 1], "bias": 1.0, "radius": None, "about": {}, "cut": 0.0, "calibration": None} | changes
     model_files.write(path, said, np.array(weights))
 
 
@@ -156,6 +156,10 @@ FORGERIES = {
     "NaN": ("weights", {"weights": [[0.0], [math.nan]]}),
     "infinity": ("weights", {"weights": [[0.0], [-math.inf]]}),
     "weights beyond a kernel's": ("weights", {"weights": [[0.0], [-1e200]]}),
+    "cut is NaN": ("cut", {"cut": math.nan}),
+    "cut of three classes": ("cut", {"classes": [0, 1, 2], "cut": 0.5, "weights": [[0.0] * 3]}),
+    "calibration is text": ("calibration", {"calibration": "yes"}),
+    "calibration lacks fields": ("calibration", {"calibration": {}}),
     "format 0": ("format", {"format": 0}),
     "format true": ("format", {"format": True}),
     "version is a number": ("version", {"version": 1}),

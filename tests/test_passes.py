@@ -69,7 +69,7 @@ BAD = {
 @pytest.mark.parametrize("learner", ["perceptron", "margin"])
 def test_bad_rows_are_named_and_change_nothing(what, learner):
     rows, labels, message = BAD[what]
-    run = Pass(learner, penalised="average")
+    run = Pass(learner, watch=True)
     run.feed(X, Y)
     before = run.state()
     with pytest.raises(DataError, match=message):
@@ -224,7 +224,26 @@ def test_rows_that_grow_wider_are_learned_once(monkeypatch, learner, classes):
         ({"n_features": 0}, "n_features: "),
         ({"max_features": 1 << 31}, "max_features: "),
         ({"max_trace_memory": -1}, "max_trace_memory: "),
-        ({"penalised": "mean"}, "penalised: "),
+        ({"watch": "average"}, "watch: "),
+        ({"expected_rows": 0}, "expected_rows: "),
+        ({"max_watch_memory": -1}, "max_watch_memory: "),
+        ({"max_false_alarm": 0.0}, "max_false_alarm: "),
+        ({"max_miss": 1.0}, "max_miss: "),
+        ({"min_precision": math.nan}, "min_precision: "),
+        ({"max_miss": 0.1, "min_precision": 0.9}, "max_miss and min_precision: "),
+        ({"max_miss": 0.1, "conversion": "average"}, "a miss rate of at most 10 % is kept by a watched model"),
+        ({"max_miss": 0.1, "classes": [0, 1, 2]}, "a threshold cuts the scores of two classes; here are 3"),
+        ({"positive": "c", "classes": ["a", "b"]}, "positive: 'c' is not one of the classes a, b"),
+        ({"positive": 1, "classes": [0, 1, 2]}, "positive: one of two classes is meant, and here are 3"),
+        ({"cost": [[0, 1], [1, 0]]}, "cost: a table"),
+        ({"cost": {("a", "b"): 1.0}}, "cost: .*'b', 'a'.* is missing"),
+        ({"cost": {("a", "b"): 1.0, ("b", "a"): -1.0}}, "cost: of .* a finite number from 0 on"),
+        ({"cost": {("a", "b"): math.inf, ("b", "a"): 1.0}}, "cost: of .* a finite number from 0 on"),
+        ({"cost": {("a", "b"): 0.0, ("b", "a"): 0.0}}, "cost: one of them must be above 0"),
+        ({"cost": {("a", "b"): 1.0, ("b", "c"): 1.0}}, "cost: two classes expected"),
+        ({"cost": {("a", "b"): 1.0, ("b", "a"): 1.0}, "classes": ["a", "c"]}, "cost: it speaks of"),
+        ({"cost": {("a", "b"): 1.0, ("b", "a"): 1.0}, "max_miss": 0.1}, "cost: a threshold's target"),
+        ({"cost": {("a", "b"): 1.0, ("b", "a"): 1.0}, "conversion": "cutoff"}, "cost: .* the conversion frozen"),
         ({"validation_fraction": 1.0}, "validation_fraction: "),
         ({"stop_at": 0.0}, "stop_at: "),
         ({"horizon": math.inf}, "horizon: a whole number"),
@@ -384,7 +403,7 @@ def test_rows_outside_the_radius_are_scaled_in_prediction_too():
 def test_state_can_be_taken_and_restored():
     rng = np.random.default_rng(1)
     A, labels = rng.normal(size=(500, 4)), rng.choice([-1, 1], size=500)
-    for options in ({}, {"max_trace_memory": 2_000}, {"penalised": "average", "validation_fraction": 0.2}):
+    for options in ({}, {"max_trace_memory": 2_000}, {"watch": True, "validation_fraction": 0.2}):
         whole, first, second = (Pass("margin", radius=2.0, **options) for _ in range(3))
         whole.feed(A, labels)
         first.feed(A[:230], labels[:230])
@@ -398,7 +417,7 @@ def test_state_can_be_taken_and_restored():
 
 def test_traces_do_not_change_when_the_pass_goes_on():
     for options in ({}, {"max_trace_memory": 1_500}):
-        run = Pass("perceptron", conversion="cutoff", penalised="average", **options)
+        run = Pass("perceptron", conversion="cutoff", watch=True, **options)
         run.feed(X[:60], Y[:60])
         trace = run.trace()
         weights, risk = trace.last.copy(), run.certificate().risk
@@ -440,10 +459,10 @@ def test_votes_equal_the_majority_of_all_hypotheses():
             shares = run.model("average", how="vote").decision(csr(A))
             assert (shares.sum(axis=1) <= 1).all()
             assert (run.model("average", how="vote").predict(A) == labels).mean() > 0.6
-    frozen = Pass("perceptron", conversion="cutoff", penalised="average")
+    frozen = Pass("perceptron", conversion="cutoff", watch=True)
     frozen.feed(X, Y)
     with pytest.raises(ConversionError, match="vote"):
-        frozen.model("penalised", how="vote")
+        frozen.model("frozen", how="vote")
     with pytest.raises(ValueError, match="how: "):
         run.model(how="guess")
 
@@ -486,7 +505,7 @@ def test_an_error_beside_the_learning_is_raised_once(monkeypatch):
 def test_nothing_stops_before_two_labels_have_been_met():
     """The first rows of sorted data have one label, which is easily learned, and no alarm can hear that."""
     rows, y = np.repeat([[1.0, 0.0], [0.0, 1.0]], 3000, axis=0), np.repeat([0, 1], 3000)
-    run = Pass(stop_at=0.05, conversion="penalised", penalised="average", classes=[0, 1])
+    run = Pass(stop_at=0.05, conversion="frozen", classes=[0, 1])
     run.feed(rows, y)
     assert run.rows == 6000
     assert run.certificate().withheld is not None
@@ -502,7 +521,12 @@ def test_options_may_be_scalars_of_numpy_and_come_out_plain():
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda run: pickle.loads(pickle.dumps(run))])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"learner": "pa"}, {"learner": "margin"}, {"learner": "perceptron", "max_trace_memory": 2_000}],
+    [
+        {},
+        {"learner": "pa"},
+        {"learner": "margin"},
+        {"learner": "perceptron", "conversion": "cutoff", "max_trace_memory": 2_000},
+    ],
 )
 def test_a_copy_goes_on_by_itself(copied, options):
     """Wider rows follow, so that the copy must make room for weights of its own."""
@@ -540,10 +564,12 @@ def test_a_model_wants_all_the_columns_of_dense_rows():
 
 def test_a_certificate_is_deployed_as_it_was_given_or_refused():
     X, y = dyadic(1, 400, 5, noise=0.2)
-    run = Pass("margin", classes=[-1, 1], radius=4.0, penalised="average")
+    run = Pass("margin", conversion="cutoff", classes=[-1, 1], radius=4.0, watch=True)
     run.feed(X[:300], y[:300])
-    for conversion in ("cutoff", "penalised"):
+    for conversion in ("cutoff", "frozen"):
         for asked in ({"delta": 1e-9}, {"bound": "dekel2008"}, {"loss": "zero_one"}):
+            if conversion == "frozen" and "bound" in asked:
+                continue
             certificate = run.certificate(conversion, **asked)
             model = run.model(certificate)
             assert model.about["certificate"] == certificate.as_dict()
@@ -551,7 +577,7 @@ def test_a_certificate_is_deployed_as_it_was_given_or_refused():
             if conversion == "cutoff":
                 weights = combine(run.trace(), CONVERSIONS["cutoff"].members(run.trace(), certificate.choice.value))
             else:
-                weights = run.trace().hypotheses.frozen["penalised"][certificate.choice.value]
+                weights = run.trace().hypotheses.watched(certificate.choice.value)
             np.testing.assert_array_equal(model.weights, weights)
     other = Pass("margin", classes=[-1, 1], radius=4.0)
     other.feed(X[100:], y[100:])

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from chromium import BROWSER, DRIVER, Browser
+from onepass import LinearModel
 from onepass.errors import DataError
 from onepass.io import dump_svmlight
 from onepass.report import records
@@ -93,7 +94,7 @@ def sound(text):
 @pytest.fixture(scope="module")
 def evil(folder):
     """The page of a run on data that would like to be a program."""
-    command = ("train", "evil.csv", "--target", "class", "--conversion", "penalised", "-o", "evil.safetensors")
+    command = ("train", "evil.csv", "--target", "class", "-o", "evil.safetensors")
     done = onepass(folder, *command, "--report", "evil.html")
     assert "wrote evil.html" in done.stdout
     return (folder / "evil.html").read_text()
@@ -106,6 +107,9 @@ def test_a_training_page_shows_everything_the_issue_asks_for(evil):
         "Certificate and loss over the rounds",
         "Bound against the cutoff k",
         "How long hypotheses lived",
+        "Rates and their bounds",
+        "Observed ROC curve",
+        "How probabilities came true",
         "What each conversion certifies",
         "Conversions",
         "Heaviest weights",
@@ -114,10 +118,14 @@ def test_a_training_page_shows_everything_the_issue_asks_for(evil):
         assert heading in text
     assert "With probability 95 % the 0-1 risk of this model is at most" in text
     assert "Examples are independent draws from one distribution, in the order fed." in text
-    assert "onepass train --conversion penalised --target class evil.csv" in text
+    assert "onepass train --target class evil.csv" in text
+    assert re.search(r"The model that is deployed was frozen after round \d+\.", text)
+    assert re.search(r"Who always says .* errs in \d+\.\d % of the rows", text)
+    assert "With probability 95 % all 6 hold together." in text
+    assert "With probability 95 % all true shares lie within their bands." in text
     assert re.search(r"Computed by onepass [\d.]+, python 3", text)
     assert re.search(r"\b[0-9a-f]{64}\b", text)
-    assert evil.count("<svg") == 5
+    assert evil.count("<svg") == 8
 
 
 def test_what_data_says_is_text_everywhere(evil):
@@ -133,7 +141,7 @@ def test_what_data_says_is_text_everywhere(evil):
 
 
 def test_the_same_run_is_the_same_bytes_and_a_page_is_not_overwritten(folder, evil):
-    command = ("train", "evil.csv", "--target", "class", "--conversion", "penalised", "-o", "evil.safetensors")
+    command = ("train", "evil.csv", "--target", "class", "-o", "evil.safetensors")
     refused = onepass(folder, *command, "--report", "evil.html", code=2)
     assert "--force" in refused.stderr
     os.remove(folder / "evil.safetensors")
@@ -159,7 +167,7 @@ def test_the_command_shown_gives_the_same_page_wherever_options_come_from(folder
 
 
 def test_json_jsonl_model_and_both_make_pages(folder, evil):
-    command = ("train", "evil.csv", "--target", "class", "--conversion", "penalised")
+    command = ("train", "evil.csv", "--target", "class")
     (folder / "run.json").write_text(onepass(folder, *command, "--json", "-q").stdout)
     onepass(folder, "report", "run.json", "-q")
     same = (folder / "run.html").read_text()
@@ -235,6 +243,96 @@ def test_compare_measures_beside_what_is_certified(folder):
     assert "test error" in text
 
 
+def record_of(folder, file, *options):
+    return json.loads(onepass(folder, "train", file, *options, "-o", "page.model", "--force", "--json", "-q").stdout)
+
+
+@pytest.mark.parametrize("positive", ["1", "-1"])
+@pytest.mark.parametrize("target", [(), ("--max-false-alarm", "0.3")])
+def test_the_curve_of_the_deployed_model_is_what_its_scores_on_later_rows_say(folder, positive, target):
+    record = record_of(folder, "data.svm", "--positive", positive, *target)
+    shown, model = record["details"]["deployed"], LinearModel.load(folder / "page.model")
+    later = slice(shown["frozen"], None)
+    score, yes = model.decision(X)[later] * float(positive), Y[later] == int(positive)
+    curve = list(zip(shown["scores"]["false_alarm"], shown["scores"]["miss"], strict=True))
+    cuts = [-np.inf, *np.unique(score), np.inf]
+    every = {(float((score >= c)[~yes].mean()), float((score < c)[yes].mean())) for c in cuts}
+    assert len(curve) == 130
+    assert set(curve) <= every
+    predicted = model.predict(X)[later] == int(positive)
+    own = {"false_alarm": predicted[~yes].mean(), "miss": 1.0 - predicted[yes].mean()}
+    assert shown["scores"]["own"] == pytest.approx(own)
+    assert shown["rows"] == len(yes) == 500 - shown["frozen"]
+
+
+def test_reliability_and_baseline_are_counted_from_the_rows(folder):
+    record = record_of(folder, "data.svm")
+    shown, model = record["details"]["deployed"], LinearModel.load(folder / "page.model")
+    found, later = shown["reliability"], slice(shown["frozen"], None)
+    assert sum(found["rows"]) == shown["rows"]
+    came = sum(n * share for n, share in zip(found["rows"], found["share"], strict=True) if n)
+    assert came == pytest.approx((Y[later] > 0).sum())
+    told = sum(n * mean for n, mean in zip(found["rows"], found["mean"], strict=True) if n)
+    assert told == pytest.approx(model.probabilities(X[later])[:, 1].sum(), abs=0.1 * shown["rows"])
+    most = max((Y > 0).mean(), (Y < 0).mean())
+    assert record["details"]["baseline"]["share"] == pytest.approx(most)
+    assert record["details"]["baseline"]["rows"] == 500
+
+
+def test_pages_of_several_classes_targets_and_costs(folder):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(600, 3))
+    dump_svmlight(folder / "three.svm", x, x.argmax(axis=1))
+    pages = {
+        ("three.svm", "--classes", "0,1,2"): ("miss rate of 2", "the predicted class was right"),
+        ("data.svm", "--max-miss", "0.4"): ("certified at the declared target", "of the rows of class 1.0 are called"),
+        ("data.svm", "--cost", "1,-1=3", "--cost", "-1,1=1"): ("share of mistakes so far", "mean cost of this model"),
+    }
+    for command, words in pages.items():
+        onepass(folder, "train", *command, "--report", "kind.html", "--force", "-q")
+        text = sound((folder / "kind.html").read_text())
+        for word in words:
+            assert word in text, (command, word)
+
+
+def test_a_model_alone_shows_its_rates_and_threshold(folder):
+    record_of(folder, "data.svm")
+    text = sound(onepass(folder, "report", "page.model", "-o", "-").stdout)
+    assert "Rates and their bounds" in text
+    assert "Observed ROC curve" not in text
+    record_of(folder, "data.svm", "--max-miss", "0.4")
+    text = sound(onepass(folder, "report", "page.model", "-o", "-").stdout)
+    assert "at most 40 % of the rows of class 1.0 are called -1.0" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("certificate", "rates", "rates", 0, "bound"), -0.1, "a number of at least 0"),
+        (("certificate", "rates", "delta"), 1.5, "a number between 0 and 1"),
+        (("details", "deployed", "scores", "miss", 3), 1.5, "a number from 0 to 1"),
+        (("details", "deployed", "scores", "miss", 128), 0.0, "misses that rise"),
+        (("details", "deployed", "scores", "miss"), [0.0], "lists of one length"),
+        (("details", "deployed", "reliability", "upper", 15), 0.0, "within their bands"),
+        (("details", "deployed", "reliability", "share", 15), None, "a share just where there are rows"),
+        (("details", "baseline", "share"), "all", "a number from 0 to 1"),
+    ],
+)
+def test_a_forged_record_of_the_deployed_model_is_refused(folder, path, value, words):
+    record = record_of(folder, "data.svm")
+    records.page_of(record, "x.json")
+    with pytest.raises(DataError, match=re.escape(words)):
+        records.page_of(changed(record, path, value), "x.json")
+
+
+def test_a_forged_threshold_is_refused(folder):
+    record = record_of(folder, "data.svm", "--max-miss", "0.4")
+    records.page_of(record, "x.json")
+    forged = changed(record, ("certificate", "threshold", "other_bound"), 7.0)
+    with pytest.raises(DataError, match=r"'certificate\.threshold' should be a threshold"):
+        records.page_of(forged, "x.json")
+
+
 @pytest.mark.slow
 def test_experts_cluster_and_lab_have_pages(folder):
     for command, words in {
@@ -282,6 +380,7 @@ STRANGE = (None, True, -1, 0, 1 << 70, 1e308, float("nan"), "", EVIL, [], {}, [E
     "command",
     [
         ("train", "data.svm"),
+        ("train", "data.svm", "--max-miss", "0.4"),
         ("compare", "data.svm"),
         ("experts", "advice.csv"),
         ("cluster", "points.csv", "-k", "2"),

@@ -122,7 +122,7 @@ PRIVATE = {
     ("tests/test_io_prefetch.py", "_work_queue"): "how many blocks wait can be seen nowhere else",
 }
 PRIVATE_BEING_PARTED = {
-    *(("src/onepass/scale/fitting.py", name) for name in ("_pass", "_kept")),
+    *(("src/onepass/scale/fitting.py", name) for name in ("_pass", "_kept", "_looked")),
     *(("src/onepass/passes.py", name) for name in ("_log", "_answers", "_compact")),
     ("tests/test_averager.py", "_runs"),
     ("tests/test_checkpoint_file.py", "_begun"),

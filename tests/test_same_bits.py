@@ -36,14 +36,14 @@ OPTIONS = {
     "n_features": None,
     "max_features": 1 << 20,
     "max_trace_memory": 1 << 22,
-    "penalised": "average",
+    "watch": False,
     "validation_fraction": 0.25,
     "stop_at": None,
     "order_alarm": True,
     "repeat_alarm": True,
     "seed": 3,
 }
-CONVERSIONS = ("cutoff", "average", "last", "longest", "suffix", "penalised", "validation")
+CONVERSIONS = ("cutoff", "average", "last", "longest", "suffix", "validation")
 ROWS, FEATURES = 600, 7
 FORMATS = ("svm", "vw", "csv", "tsv", "jsonl", "parquet", "arrow", "npz")
 
@@ -88,6 +88,20 @@ def passed(learner, classes, layout, pieces=1, resumed=False, **options):
         if not run.stopped:
             run.feed(X[part[0] : part[-1] + 1], y[part[0] : part[-1] + 1])
     return answers(run)
+
+
+def watched(learner, classes, layout, pieces=1, resumed=False, **options):
+    """The watched model that is deployed, and its certificate."""
+    X, y = data(classes, layout)
+    more = OPTIONS | {"conversion": "frozen", "watch": None, "validation_fraction": 0.0} | options
+    run = Pass(learner, classes=[-1, 1] if classes == 2 else range(classes), **more)
+    for part in np.array_split(np.arange(ROWS), pieces):
+        if resumed:
+            state, run = run.state(), Pass(learner, classes=run.classes, **more)
+            run.restore(state)
+        run.feed(X[part[0] : part[-1] + 1], y[part[0] : part[-1] + 1])
+    certificate = run.certificate()
+    return {"frozen": answer(run.model(certificate).weights, run, certificate)}
 
 
 def merged(learner, waves, **options):
@@ -189,7 +203,6 @@ def runs(folder):
         "every cutoff": {"cutoffs": "all"},
         "no intercept": {"fit_intercept": False},
         "stopped": {"stop_at": 0.4, "validation_fraction": 0.0},
-        "frozen hypotheses": {"penalised": "hypothesis"},
         "dekel2008, horizon": {"bound": "dekel2008", "horizon": 600, "radius": 2.0, "validation_fraction": 0.0},
         "dekel2008": {"bound": "dekel2008", "radius": 2.0, "validation_fraction": 0.0},
         "0-1 loss": {"loss": "zero_one", "radius": 2.0},
@@ -206,6 +219,13 @@ def runs(folder):
             for waves in (1, 3):
                 o = {**fixed, **more, "conversion": conversion}
                 table[f"workers: {name}, {conversion}, {waves} waves"] = lambda a=(name, waves), o=o: merged(*a, **o)
+    for name in ("perceptron", "margin", "pa", "adaptive"):
+        more = {"radius": 2.0 if name == "margin" else None, "expected_rows": 600}
+        for classes in (2, 3):
+            for layout in ("dense", "sparse", "float32"):
+                key, a = f"watched: {name}, {classes} classes, {layout}", (name, classes, layout, 7)
+                table[key] = lambda a=a, o=more: watched(*a, **o)
+        table[f"watched: {name}, resumed"] = lambda a=(name, 2, "sparse", 4, True), o=more: watched(*a, **o)
     table["averager"] = averaged
     for form in FORMATS:
         table[f"file: {form}"] = lambda form=form: trained(folder, form)

@@ -227,21 +227,30 @@ def test_the_order_alarm_hears_across_chunks():
 
 # --- the run ----------------------------------------------------------------------------------------------------------
 
+CUTOFF = {"conversion": "cutoff"}
 OPTIONS = {
-    "perceptron": {},
+    "perceptron": {"learner": "perceptron"} | CUTOFF,
+    "adaptive": CUTOFF,
     "average": {"conversion": "average"},
     "longest": {"conversion": "longest"},
-    "margin": {"learner": "margin", "radius": 2.0},
-    "margin, auto": {"learner": "margin", "radius": "auto"},
-    "pa, compacted": {"learner": "pa", "max_trace_memory": 9_000},
-    "dekel2008": {"bound": "dekel2008", "horizon": 2_000},
-    "several": {"learner": "margin", "radius": 2.0, "classes": [0, 1, 2, 3]},
+    "margin": {"learner": "margin", "radius": 2.0} | CUTOFF,
+    "margin, auto": {"learner": "margin", "radius": "auto"} | CUTOFF,
+    "pa, compacted": {"learner": "pa", "max_trace_memory": 9_000} | CUTOFF,
+    "dekel2008": {"bound": "dekel2008", "horizon": 2_000} | CUTOFF,
+    "several": {"learner": "margin", "radius": 2.0, "classes": [0, 1, 2, 3]} | CUTOFF,
+    "frozen": {},
+    "frozen, auto": {"learner": "margin", "radius": "auto", "expected_rows": 500},
+    "frozen, several": {"classes": [0, 1, 2, 3]},
+    "frozen, stopped": {"stop_at": 0.45},
+    "frozen, threshold": {"max_false_alarm": 0.4},
+    "frozen, hinge": {"learner": "margin", "radius": 2.0, "loss": "hinge"},
+    "frozen, cost": {"cost": {(-1, 1): 1.0, (1, -1): 5.0}},
 }
 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_one_chunk_is_the_plain_pass_bit_for_bit(name):
-    X, y = dyadic(5, 1500, 8, 4 if name == "several" else 2, noise=0.2)
+    X, y = dyadic(5, 1500, 8, 4 if "several" in name else 2, noise=0.2)
     plain = Pass(**OPTIONS[name])
     plain.feed(csr(X), y)
     merged = learn(cut([(csr(X), y)]), **OPTIONS[name])
@@ -250,6 +259,8 @@ def test_one_chunk_is_the_plain_pass_bit_for_bit(name):
     assert one.pop("compacted")  # the members stayed on the worker
     two.pop("compacted")
     assert one == two
+    assert merged.stopped == plain.stopped == ("stopped" in name)
+    assert merged.model().cut == plain.model().cut
     assert (merged.rows, merged.rounds, merged.mistakes, merged.classes) == (
         plain.rows,
         plain.rounds,
@@ -310,15 +321,18 @@ def test_longest_is_the_longest_of_all_chunks():
     assert merged.certificate().risk == pytest.approx(bound, rel=1e-6)
 
 
-def test_progress_speaks_of_the_longest_complete_prefix():
+@pytest.mark.parametrize("conversion", ["frozen", "cutoff"])
+def test_progress_speaks_of_the_longest_complete_prefix(conversion):
     X, y = dyadic(8, 800, 5)
     pairs = [(X[at : at + 100], y[at : at + 100]) for at in range(0, 800, 100)]
-    seen = []
+    seen, asked = [], []
 
     def watch(progress):
+        asked.append(progress.certificate)
         seen.append((progress.done, progress.wave, progress.step, progress.rows, progress.certificate()))
 
-    merged = learn(cut(pairs), waves=2, watch=watch, classes=[-1, 1])
+    merged = learn(cut(pairs), waves=2, watch=watch, classes=[-1, 1], conversion=conversion)
+    assert [certificate() for certificate in asked] == [line[4] for line in seen]  # whenever it is asked for
     assert [line[0] for line in seen if line[2] == 1] == list(range(1, 9))
     assert [line[3] for line in seen if line[2] == 1] == [100 * done for done in range(1, 9)]
     assert all(line[4].rounds == line[3] for line in seen)
@@ -345,10 +359,10 @@ def test_empty_chunks_and_a_first_chunk_of_one_label_change_nothing():
         learn(cut([(X, np.arange(600) % 3)]))
 
 
-@pytest.mark.parametrize("conversion", ["last", "suffix", "penalised", "validation"])
+@pytest.mark.parametrize("conversion", ["last", "suffix", "validation"])
 def test_what_cannot_be_merged_says_why(conversion):
-    more = {"penalised": {"penalised": "average"}, "validation": {"validation_fraction": 0.1}}.get(conversion, {})
-    with pytest.raises(ConversionError, match=f"{conversion}: .*Choose cutoff, average or longest"):
+    more = {"validation": {"validation_fraction": 0.1}}.get(conversion, {})
+    with pytest.raises(ConversionError, match=f"{conversion}: .*Choose frozen, cutoff, average or longest"):
         learn(cut([(np.eye(2), [0, 1])]), conversion=conversion, **more)
 
 
@@ -356,8 +370,10 @@ def test_what_cannot_be_merged_says_why(conversion):
     ("options", "why"),
     [
         ({"cutoffs": "all"}, "update rows"),
-        ({"stop_at": 0.1}, "stop_at"),
-        ({"penalised": "average"}, "penalised"),
+        ({"stop_at": 0.1, "conversion": "cutoff"}, "stop_at"),
+        ({"validation_fraction": 0.1}, "validation_fraction"),
+        ({"positive": 7}, "positive"),
+        ({"max_false_alarm": 0.1, "classes": [0, 1, 2]}, "threshold"),
         ({"learner": "shifted", "n_features": 2}, "one pass"),
         ({"waves": 0}, "waves"),
         ({"waves": 3}, "waves"),

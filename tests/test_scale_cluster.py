@@ -71,7 +71,8 @@ def inputs(file):
 
 @pytest.fixture(scope="module")
 def here(inputs):
-    return {waves: learn(inputs, waves=waves, conversion="cutoff") for waves in (1, 2)}
+    runs = {waves: learn(inputs, waves=waves, conversion="cutoff") for waves in (1, 2)}
+    return runs | {"frozen": learn(inputs, waves=3)}
 
 
 def same(merged, expected):
@@ -96,6 +97,24 @@ def test_two_workers_are_one_is_this_process(client, inputs, here, waves):
     if waves == 2:
         with local_workers(1) as alone:
             same(learn(inputs, alone, waves=waves, conversion="cutoff"), here[waves])
+            same(learn(inputs, alone, waves=3), here["frozen"])
+
+
+def test_workers_killed_while_rows_watch_frozen_models(client, inputs, here):
+    """The candidates that a dead worker had are sent again, and whatever is run again counts once."""
+    same(learn(inputs, client, waves=3), here["frozen"])
+    when = {1, 3, 5}  # in each wave
+
+    def watch(progress):
+        if progress.step == 1 and progress.done in when:
+            when.discard(progress.done)
+            kill(pids(client)[:1])
+
+    merged = learn(inputs, client, watch=watch, waves=3)
+    assert not when
+    assert merged.outcome.lost >= 1
+    assert merged.certificate().counted
+    same(merged, here["frozen"])
 
 
 def test_local_workers_listen_on_the_loopback_interface_only(client):
@@ -264,10 +283,27 @@ def test_the_program_trains_on_local_workers(file, inputs, here, tmp_path):
     np.testing.assert_array_equal(LinearModel.load(model).weights, here[2].model().weights)
 
 
+def test_the_program_certifies_the_model_that_it_writes(file, inputs, here, tmp_path):
+    """And it stops, where it is asked to, at the end of a wave."""
+    chunk, model = file.stat().st_size // CHUNKS + 1, tmp_path / "m.safetensors"
+    given = ["train", file, "--workers", 2, "--chunk-bytes", chunk, "--waves", 3, "--conversion", "frozen", "-o", model]
+    done = program(*given, "--json")
+    assert done.returncode == 0, done.stderr
+    result, own = json.loads(done.stdout), here["frozen"].certificate()
+    assert result["certificate"] == own.as_dict()
+    assert (own.conversion, own.covers, result["stopped"]) == ("frozen", "model", False)
+    np.testing.assert_array_equal(LinearModel.load(model).weights, here["frozen"].model().weights)
+    done = program(*given, "--stop-at", 0.99, "--force")
+    assert done.returncode == 0, done.stderr
+    assert "in 3 waves, the model was frozen at the end of wave 1" in done.stdout
+    assert "stopped at the end of a wave" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--conversion", "suffix", "--workers", "2"], "Choose cutoff, average or longest"),
+        (["--conversion", "suffix", "--workers", "2"], "Choose frozen, cutoff, average or longest"),
+        (["--conversion", "cutoff", "--stop-at", "0.1", "--workers", "2"], "stop_at"),
         (["--dask", "tcp://127.0.0.1:1", "--workers", "2"], "one of them"),
         (["--dask", "tcp://127.0.0.1:1", "--tls-ca-file", "ca.pem"], "tls://"),
         (["--dask", "local:x"], "local:N"),

@@ -22,7 +22,7 @@ SMOOTH = SmoothThresholdClassifier("linear").fit(X, Y)
 
 
 def watched(rows, labels=Y):
-    Pass(Perceptron(), penalised="average").feed(rows, labels)
+    Pass(Perceptron(), watch=True).feed(rows, labels)
 
 
 def compacted(rows, labels=Y):

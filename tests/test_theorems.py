@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from onepass.certificates import certify
 from onepass.conversions import CONVERSIONS
 from onepass.datasets import Newswire
 from onepass.passes import Pass
@@ -62,9 +61,8 @@ def every_hypothesis(trace):
 
 def covered(world, run, trace, certificate, hypotheses):
     """The true risk of what the certificate speaks of."""
-    if certificate.conversion in trace.candidates:
-        frozen = trace.hypotheses.frozen[certificate.conversion][certificate.choice.value]
-        return world.risk(frozen, certificate.loss)[0]
+    if certificate.conversion in ("frozen", "validation"):
+        return world.risk(run.model(certificate).weights, certificate.loss)[0]
     q = CONVERSIONS[certificate.conversion].members(trace, certificate.choice.value or 0)
     if certificate.covers == "model":
         return world.risk(combine(trace, q), certificate.loss)[0]
@@ -80,9 +78,7 @@ def failures(learner, options, bound, conversion_names, order="as drawn"):
         if order == "sorted":
             by_label = np.argsort(y, kind="stable")
             X, y = X[by_label], y[by_label]
-        run = Pass(
-            learner, classes=[-1, 1], penalised="average", validation_fraction=0.25, order_alarm=False, **options
-        )
+        run = Pass(learner, classes=[-1, 1], watch=True, validation_fraction=0.25, order_alarm=False, **options)
         false, done = set(), 0
         for prefix in PREFIXES:
             run.feed(X[done:prefix], y[done:prefix])
@@ -90,7 +86,7 @@ def failures(learner, options, bound, conversion_names, order="as drawn"):
             trace = run.trace()
             hypotheses = every_hypothesis(trace)
             for name in conversion_names:
-                certificate = certify(trace, name, delta=DELTA, bound=bound)
+                certificate = run.certificate(name, delta=DELTA, bound=bound)
                 if certificate.informative and covered(world, run, trace, certificate, hypotheses) > certificate.risk:
                     false.add(name)
         for name in false:
@@ -162,7 +158,8 @@ def test_bettings_slack_is_less_than_half_of_dekel2008s():
     slack = {}
     for cutoffs in ("grid", "all"):
         for bound in ("betting", "dekel2008"):
-            run = Pass("margin", classes=pair, radius=16.0 * scale, horizon=10_000, cutoffs=cutoffs, bound=bound)
+            given = {"radius": 16.0 * scale, "horizon": 10_000, "cutoffs": cutoffs, "bound": bound}
+            run = Pass("margin", conversion="cutoff", classes=pair, **given)
             run.feed(scale * X, y)
             sign = np.where(truth == pair[1], 1, -1)
             true = np.maximum(0, 1 - sign * run.model().decision(scale * fresh)).mean()
@@ -285,9 +282,7 @@ def test_a_certificate_speaks_of_the_model_that_is_deployed_with_it():
         odd = rng.random(120) < 0.1
         y = np.where(odd, -1, rng.choice([-1, 1], size=120))
         x = np.where(odd, 10.0, y / 10.0)[:, None]
-        run = Pass(
-            "margin", classes=[-1, 1], radius=10.0, fit_intercept=False, conversion="penalised", penalised="average"
-        )
+        run = Pass("margin", classes=[-1, 1], radius=10.0, fit_intercept=False, loss="hinge")
         run.feed(x, y)
         certificate = run.certificate(loss="zero_one")
         w = float(run.model(certificate).weights[1, 0])

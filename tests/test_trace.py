@@ -92,7 +92,7 @@ OPTIONS = {
 @pytest.mark.parametrize("memory", [7_000, 15_000])
 def test_compacted_equals_row_keeping(name, memory):
     """Wherever compaction begins: counts, k and certificates bit for bit; weights too for the Perceptron."""
-    options = OPTIONS[name]
+    options = {"conversion": "cutoff", **OPTIONS[name]}
     X, y = dyadic(7, 600, 8, 4 if "several" in name else 2, noise=0.2)
     kept, compacted = Pass(**options), Pass(max_trace_memory=memory, **options)
     kept.feed(csr(X), y)
@@ -126,7 +126,7 @@ def test_compacted_equals_row_keeping(name, memory):
 def test_compaction_does_not_depend_on_the_cutting(learner):
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(500, 6)), rng.choice([-1, 1], size=500)
-    runs = [Pass(learner, radius=1.0, max_trace_memory=4_000) for _ in range(2)]
+    runs = [Pass(learner, conversion="cutoff", radius=1.0, max_trace_memory=4_000) for _ in range(2)]
     runs[0].feed(csr(X), y)
     for x, label in zip(X, y, strict=True):
         runs[1].feed(csr(x[None, :]), [label])
@@ -148,8 +148,9 @@ def test_compaction_after_a_scale_far_below_one(horizon):
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     y = np.where(X[:, 0] + 0.3 * rng.normal(size=3000) > 0, 1, -1)
     learner = MarginPerceptron(schedule=Constant(1.5))
+    unit = {"classes": [-1, 1], "radius": 1.0, "fit_intercept": False}
     kept, compacted = (
-        Pass(learner, classes=[-1, 1], radius=1.0, fit_intercept=False, horizon=horizon, max_trace_memory=memory)
+        Pass(learner, conversion="cutoff", horizon=horizon, max_trace_memory=memory, **unit)
         for memory in (1 << 28, 20_000)
     )
     for run in (kept, compacted):
@@ -181,7 +182,8 @@ def test_a_million_projections():
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=len(X)) > 0, 1, -1)
     kept, compacted = (
-        Pass("margin", radius=1.0, fit_intercept=False, max_trace_memory=memory) for memory in (1 << 30, 1 << 20)
+        Pass("margin", conversion="cutoff", radius=1.0, fit_intercept=False, max_trace_memory=memory)
+        for memory in (1 << 30, 1 << 20)
     )
     for run in (kept, compacted):
         run.feed(X, y)
