@@ -48,7 +48,7 @@ RIVER_FEATURES = 200
 HALF = "Adaptive half"
 WABBITS = ("VW logistic", "VW hinge")
 COLUMNS = (
-    *("Adaptive average", HALF, "Adaptive cutoff", "Adaptive last", "Percep. average", "PA average"),
+    *("Adaptive average", HALF, "Adaptive cutoff", "Adaptive frozen", "Adaptive last", "Percep. average", "PA average"),
     *(*WABBITS, "SGD average", "river logistic", "batch logistic"),
 )
 
@@ -166,11 +166,11 @@ class Problem(NamedTuple):
     classes: int
 
 
-def draw(name: str, variant: str, seed: int, folder: Path) -> Problem:
+def draw(name: str, variant: str, seed: int, folder: Path, most: int = LEARN) -> Problem:
     X, y = read_set(name, folder)
     order = np.random.default_rng(seed).permutation(len(y))
     cut = len(y) * 7 // 10
-    learn, test = order[: min(cut, LEARN)], order[cut : cut + TEST]
+    learn, test = order[: min(cut, most)], order[cut : cut + TEST]
     rows, rows_test = X[learn], X[test]
     preparation = SETS[name][1][variant]
     if preparation is StandardScaler:
@@ -184,25 +184,30 @@ def draw(name: str, variant: str, seed: int, folder: Path) -> Problem:
 # --- learners: predicted classes by column ----------------------------------------------------------------------------
 
 
-def begin(problem: Problem, learner: str) -> Pass:
-    return Pass(learner, classes=list(range(problem.classes)), n_features=problem.X.shape[1])
+def begin(problem: Problem, learner: str, **options: Any) -> Pass:
+    return Pass(learner, classes=list(range(problem.classes)), n_features=problem.X.shape[1], **options)
 
 
-def adaptive(problem: Problem) -> dict[str, Any]:
-    run = begin(problem, "adaptive")
+def feed_halves(run: Pass, problem: Problem):
+    """Learn all rows; the sum of the hypotheses in use in the last half of them."""
     middle = len(problem.y) // 2
     run.feed(problem.X[:middle], problem.y[:middle])
     first = hypotheses_sum(run)
     run.feed(problem.X[middle:], problem.y[middle:])
-    half = hypotheses_sum(run) - first
-    conversions = ("average", "cutoff", "last")
+    return hypotheses_sum(run) - first
+
+
+def adaptive(problem: Problem) -> dict[str, Any]:
+    run = begin(problem, "adaptive", conversion="cutoff", watch=True, expected_rows=len(problem.y))
+    half = feed_halves(run, problem)
+    conversions = ("average", "cutoff", "frozen", "last")
     found = {f"Adaptive {how}": run.model(how).predict(problem.X_test) for how in conversions}
     return {**found, HALF: predicted(half, problem.X_test)}
 
 
 def hypotheses_sum(run: Pass):
-    """The hypotheses in use in all rounds so far, added up: t·w − u."""
-    return run.rounds * run.learner_run.last() - run.learner_run.running_sum()
+    """The hypotheses in use in all rounds so far, added up."""
+    return run.rounds * run.model("average").weights
 
 
 def predicted(weights, X):

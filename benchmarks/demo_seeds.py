@@ -19,7 +19,7 @@ from onepass.cli.terminal import Messages
 KINDS = {
     "hinge, cutoff, the model": lambda line: line["loss"] == "hinge" and line["conversion"] == "cutoff",
     "0-1, cutoff, the members": lambda line: line["loss"] == "zero_one" and line["conversion"] == "cutoff",
-    "0-1, penalised, the model": lambda line: line["loss"] == "zero_one" and line["conversion"] == "penalised",
+    "0-1, frozen, the model": lambda line: line["loss"] == "zero_one" and line["conversion"] == "frozen",
 }
 
 

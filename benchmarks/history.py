@@ -34,7 +34,7 @@ def main() -> None:
 def measure(path: Path, repeats: int) -> None:
     for learner, options in (
         ("perceptron", {}),
-        ("perceptron", {"conversion": "penalised", "penalised": "average"}),
+        ("perceptron", {"conversion": "frozen"}),
         ("margin", {"radius": 16.0}),
     ):
         plain, watched, looks = [], [], 0

@@ -36,7 +36,7 @@ from onepass.io import dump_svmlight
 
 FILES = ("news.svm", "news.svm.gz", "table.csv", "table.parquet")
 LEARNING = (
-    ["--conversion", "penalised"],
+    ["--conversion", "frozen"],
     ["--learner", "margin", "--radius", "auto"],
     ["--learner", "pa2", "--max-trace-memory", "8MB"],
 )

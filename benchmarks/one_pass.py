@@ -2,6 +2,7 @@
 
     python benchmarks/one_pass.py [--rows 300000] [--noise 0.02]
     python benchmarks/one_pass.py --learner adaptive --conversion average [--dense]
+    python benchmarks/one_pass.py --learner adaptive --conversion frozen [--dense]     # and what watching costs
 
 Same arrays for all, every figure the best of several repetitions in one run. "Bare read" is NumPy summing the two
 arrays that hold the rows: no pass can be faster than that by much.
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 
 import numpy as np
 import scipy.sparse
@@ -68,6 +70,23 @@ def first_call(cache: str, made: str) -> float:
     return float(subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True).stdout)
 
 
+def watching(X, y, learner: str) -> None:
+    """What watching costs beside the same pass without it, with a core free for it and with one core for both."""
+    several = np.arange(len(y)) % 2 + 2 * (y > 0)  # four classes, of which two pairs cannot be told apart
+    cores = os.sched_getaffinity(0)
+    for words, labels in (("two classes", y), ("four classes", several)):
+        for used in (cores, {min(cores)}):
+            os.sched_setaffinity(0, used)
+            plain, watched = (best(partial(feed, X, labels, learner, how), 4) for how in ("average", "frozen"))
+            more = f"{plain:.3f} → {watched:.3f} s, {(watched - plain) / plain:+.2f} ×"
+            print(f"watching, {words}, {len(used)} core{'s' * (len(used) > 1)}: {more}")
+        os.sched_setaffinity(0, cores)
+
+
+def feed(X, y, learner: str, conversion: str) -> None:
+    Pass(learner, conversion=conversion, classes=np.unique(y)).feed(X, y)
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--rows", type=int, default=300_000)
@@ -113,6 +132,8 @@ def main() -> None:
     print(
         f"scikit-learn, averaged SGD        {peer:8.3f} s   {peer / (one + conversion):5.2f} × as long as all of that"
     )
+    if args.conversion == "frozen":
+        watching(X, y, args.learner)
     with tempfile.TemporaryDirectory() as cache:
         print(f"first call, nothing compiled      {first_call(cache, made):8.3f} s")
         print(f"first call, kernels from cache    {first_call(cache, made):8.3f} s")

@@ -72,8 +72,8 @@ def main() -> None:
         longest = float(np.sqrt(X.multiply(X).sum(axis=1)).max())
         for learner, scale in (("perceptron", 1.0), ("margin", 10.0 / min(longest, 10.0))):
             radius = scale * longest if learner == "margin" else None
-            for conversion in ("cutoff", "penalised"):
-                run = Pass(learner, radius=radius, penalised="average" if conversion == "penalised" else None)
+            for conversion in ("cutoff", "frozen"):
+                run = Pass(learner, radius=radius, conversion=conversion)
                 run.feed(scale * X, y)
                 model, certificate = run.model(conversion), run.certificate(conversion)
                 sign = np.where(y_test == run.classes[1], 1, -1)
