@@ -10,10 +10,13 @@ import pyarrow.parquet
 import pytest
 
 from onepass import LinearModel, Pass
+from onepass.cli import expected
 from onepass.cli.expected import expected_rows
 from onepass.cli.inputs import Reading
+from onepass.conversions.pricing import candidate_price
 from onepass.errors import ConversionError
 from onepass.io import dump_svmlight
+from onepass.trace.grid import floor_index, point
 from test_cli import onepass, process
 
 ROWS = 12_000
@@ -79,6 +82,18 @@ def test_the_number_of_rows_is_known_where_files_tell_it(folder):
     assert told("n.npy", "rare.csv.gz") is None
     assert told("rare.csv", compression="gz") is None
     assert expected_rows(("-",), Reading()) is None
+
+
+def test_a_guess_depends_on_no_row_that_an_early_candidate_is_paid_for(folder, monkeypatch):
+    monkeypatch.setattr(expected, "SMALL", 1000)
+    rows = expected_rows((str(folder / "rare.csv"),), Reading())
+    assert abs(rows - ROWS) < 0.02 * ROWS
+    (folder / "few.svm").write_text("1 1:1\n-1 1:2\n" * 500)
+    assert expected_rows((str(folder / "few.svm"),), Reading()) == expected.FEWEST
+    early = [point(i) for i in range(floor_index(8), floor_index(2 * expected.LINES))]  # or their elders are
+    assert max(early) < 2 * expected.LINES
+    for s in early:
+        assert len({candidate_price(s, m) for m in range(expected.FEWEST, 40 * expected.FEWEST, 331)}) == 1
 
 
 def test_the_number_is_declared_told_and_kept(folder):

@@ -1,7 +1,10 @@
 """How many rows files will have, as far as that can be known before the first is learned.
 
-The number sets the price of a watched model and nothing else: a wrong guess costs a little and makes nothing false. So
-it need not be exact: Parquet, Arrow and NumPy know it, and the size of a plain text file tells it roughly.
+The number sets the price of a watched model and nothing else: a wrong guess costs a little and makes nothing false.
+So it need not be exact: Parquet, Arrow and NumPy know it, the lines of a small text are counted, and the size of a
+large one over the mean length of its first lines tells it roughly. Those lines are rows that count, and a price may
+not depend on rows that it is paid for: so a guess is at least 4,096, since then only candidates that were frozen
+after these lines, and whose elders were too, have a price that depends on it.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
 
 LINES = 256  # of a text whose mean length is taken for that of all
 PIECE = 1 << 16
-MOST = 1 << 24  # bytes that are looked at for them
+SMALL = 1 << 24  # bytes of a text whose lines are counted
+FEWEST = 16 * LINES  # rows that a guess says: prices near it lie on rounds above a quarter, of elders above an eighth
 
 
 def declared(
@@ -72,16 +76,15 @@ def _of_file(path: str, reading: Reading) -> int | None:
 
 
 def _of_text(path: str) -> int:
-    """Lines: the size of the file over the mean length of the first of them."""
+    """Lines: counted, or the size of the file over the mean length of the first of them."""
     size, text = os.path.getsize(path), b""
     with open(path, "rb") as file:
-        while text.count(b"\n") < LINES and len(text) < MOST and (piece := file.read(PIECE)):
+        if size <= SMALL:
+            return sum(bool(line.strip()) for line in file)
+        while text.count(b"\n") < LINES and len(text) < SMALL and (piece := file.read(PIECE)):
             text += piece
-    lines = text.split(b"\n")
-    if len(text) == size:
-        return sum(bool(line.strip()) for line in lines)
-    whole = lines[: min(LINES, len(lines) - 1)]
-    return round(size * len(whole) / (sum(map(len, whole)) + len(whole))) if whole else 1
+    whole = text.split(b"\n")[:LINES]
+    return max(FEWEST, round(size * len(whole) / (sum(map(len, whole)) + len(whole))))
 
 
 def _of_parquet(path: str) -> int:
