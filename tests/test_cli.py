@@ -328,7 +328,7 @@ def test_no_file_is_written_over_another(folder):
 
 
 def test_workers_refuse_what_is_for_one_process(folder):
-    for option in (["--report", "file"], ["--checkpoint", "file"], ["--on-error", "quarantine=file"]):
+    for option in (["--checkpoint", "file"], ["--on-error", "quarantine=file"]):
         done = onepass(folder, "train", "data.svm", "--workers", "2", *option, code=2)
         assert f"{option[0]}" in done.stderr
         assert "is for one process" in done.stderr

@@ -310,3 +310,19 @@ def test_models_without_probabilities_say_why(folder):
     assert "on more than 8 rows" in " ".join(
         onepass(folder, "predict", "few", "few.svm", "--proba", code=2).stderr.split()
     )
+
+
+# --- several machines -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_workers_draw_a_page_too(folder):
+    done = onepass(folder, "train", "rare.csv", "--workers", "2", "--report", "workers.html", "--json", "-q")
+    result = json.loads(done.stdout)
+    assert result["report"] == "workers.html"
+    page = (folder / "workers.html").read_text()
+    assert "Workers learn side by side" in page
+    assert "miss rate of" in page
+    (folder / "run.json").write_text(done.stdout)
+    onepass(folder, "report", "run.json", "-o", "again.html")
+    assert "Workers learn side by side" in (folder / "again.html").read_text()

@@ -92,7 +92,7 @@ class DistributedTraining(training.Training):
         }
 
     def more(self) -> terminal.Record:
-        return {"workers": self.workers, **self.run.outcome._asdict()}
+        return {"report": None, "workers": self.workers, **self.run.outcome._asdict()}
 
     def remarks(self, result: terminal.Record) -> list[str]:
         waves = f" in {result['waves']} waves, {self._counted(result['begin'])}" * (result["waves"] > 1)

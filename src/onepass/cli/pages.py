@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from onepass.history import History
     from onepass.io import Stream
     from onepass.passes import Pass
+    from onepass.scale.merged import Merged
 
 OPTION: Arguments = {"metavar": "FILE", "help": "Write a page about this run here (one HTML file)."}  # --report
 
@@ -134,7 +135,22 @@ def of_pass(
         names = inputs.remember(reading, stream)
         weights: Any = run.model(certificate)
         found["weights"] = details.heaviest(weights.weights, run.classes, details.feature_names(names))
+    notes = [*map(spelling.words, stream.notes)]
+    return found | made(data=identity(*stream.paths), options=_told(options, reading), notes=notes)
+
+
+def of_workers(run: Merged, paths: Sequence[str], reading: inputs.Reading, names: Record, options: Arguments) -> Record:
+    """The same of what several workers have learned; how they came there they do not keep. `names`: of the columns."""
+    from onepass.report import details
+
+    weights: Any = run.model()
+    found = {"weights": details.heaviest(weights.weights, run.classes, details.feature_names(names))}
+    return found | made(data=identity(*paths), options=_told(options, reading), notes=[])
+
+
+def _told(options: Arguments, reading: inputs.Reading) -> Record:
+    """The options, as JSON can hold them: it has no keys of two parts."""
     told = options | reading.arguments()
-    if told.get("cost"):  # JSON has no keys of two parts
+    if told.get("cost"):
         told["cost"] = [[*pair, cost] for pair, cost in told["cost"].items()]
-    return found | made(data=identity(*stream.paths), options=told, notes=[*map(spelling.words, stream.notes)])
+    return told

@@ -21,7 +21,7 @@ def page(record: dict[str, Any]) -> Page:
     certificate = Certificate.from_dict(record["certificate"])
     sections = [_certified(record, certificate, details)]
     if "history" not in details:
-        sections.append(Section("Curves", [Text(_NO_CURVES)]))
+        sections.append(Section("Curves", [Text(_NO_HISTORY if "workers" in record else _NO_CURVES)]))
     else:
         watched = details.get("watched", record["certificate"])
         sections.append(_on_the_way(details, watched, certificate))
@@ -60,6 +60,10 @@ _WORDS = (
 )
 
 
+_NO_HISTORY = (
+    "Workers learn side by side and send what certificates need, not how they came there: the curves over rounds and "
+    "cutoffs are those of a run in one process."
+)
 _NO_CURVES = (
     "The curves over rounds and cutoffs are not in this file: a model holds what is needed to predict, not how it came "
     "about. Train with --report page.html, or hand over what --json or --jsonl printed."

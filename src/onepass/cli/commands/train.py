@@ -137,9 +137,11 @@ def command(
     if distribution.asked:
         outputs = Outputs(paths, distribution.tls.values())
         place = outputs.check("--output", request.output, request.force)
+        page = pages.check(outputs, request.report, request.force)
         trained = distributed.train(distribution, paths, options, reading, messages)
         trained.save(place, reading)
-        result = trained.conclude(place, messages)
+        draw = partial(_draw_merged, trained, paths, reading, options, page)
+        result = trained.conclude(place, messages, draw)
     else:
         files = _files(paths, request, reading, checkpointing, messages)
         outputs = files.outputs
@@ -148,6 +150,21 @@ def command(
     if request.require_risk is not None and (result["risk"] is None or not result["risk"] <= request.require_risk):
         messages.note(f"--require-risk {request.require_risk} is not met")
         raise SystemExit(5)
+
+
+def _draw_merged(
+    trained: distributed.DistributedTraining,
+    paths: tuple[str, ...],
+    reading: inputs.Reading,
+    options: Arguments,
+    page: Output | None,
+    result: terminal.Record,
+) -> None:
+    """The page of what workers have learned."""
+    if page is not None:
+        names = trained.about(reading)["reading"]
+        result["details"] = pages.of_workers(trained.run, paths, reading, names, options)
+        result["report"] = pages.write(result, page)
 
 
 def _check_several(
@@ -160,7 +177,6 @@ def _check_several(
     if request.max_memory is not None:
         raise click.UsageError("--max-memory is for one process; workers have --memory-limit, an option of Dask's")
     alone = {
-        "--report": request.report,
         "--checkpoint": checkpointing.checkpoint,
         "--on-error quarantine": reading.quarantine,
     }
