@@ -285,7 +285,7 @@ def test_pages_of_several_classes_targets_and_costs(folder):
     dump_svmlight(folder / "three.svm", x, x.argmax(axis=1))
     pages = {
         ("three.svm", "--classes", "0,1,2"): ("miss rate of 2", "the predicted class was right"),
-        ("data.svm", "--max-miss", "0.4"): ("certified at the declared target", "of the rows of class 1.0 are called"),
+        ("data.svm", "--max-miss", "0.4"): ("certified at the declared target", "of the rows of class 1 are called"),
         ("data.svm", "--cost", "1,-1=3", "--cost", "-1,1=1"): ("share of mistakes so far", "mean cost of this model"),
     }
     for command, words in pages.items():
@@ -302,7 +302,7 @@ def test_a_model_alone_shows_its_rates_and_threshold(folder):
     assert "Observed ROC curve" not in text
     record_of(folder, "data.svm", "--max-miss", "0.4")
     text = sound(onepass(folder, "report", "page.model", "-o", "-").stdout)
-    assert "at most 40 % of the rows of class 1.0 are called -1.0" in text
+    assert "at most 40 % of the rows of class 1 are called -1" in text
 
 
 @pytest.mark.parametrize(

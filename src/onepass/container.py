@@ -91,11 +91,14 @@ def _parsed(data: bytes, kind: Kind) -> tuple[dict[str, Any], dict[str, Any]]:
     """(our text, the layout) of a header."""
     try:
         layout = json.loads(data)
-        content = json.loads(layout.pop("__metadata__")[kind.key])
+        text = layout.pop("__metadata__")[kind.key]
+        content = json.loads(text)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise kind.error(f"not a onepass {kind.name}, or damaged (its header does not say so)") from None
     if not isinstance(content, dict) or not isinstance(content.get("sha256"), str):
         raise kind.error(f"not a onepass {kind.name}, or damaged (its header does not say so)")
+    if json.dumps(content) != text:  # 1E-05 for 1e-05, which no hash of the content would show
+        raise kind.error("damaged: its header is not as it was written")
     return content, layout
 
 
