@@ -569,7 +569,7 @@ class Pass(Options, Certified):
         kept = certificate.threshold
         cut = kept.cut(flipped=flip < 0.0) if kept is not None and kept.reached else 0.0
         counts = trace.watched.counts
-        slot = int(np.flatnonzero(counts.frozen == frozen)[0])
+        slot = counts.slot_of(frozen)
         bins, borders = counts.bins[slot], counts.borders[slot]
         if flip < 0.0:
             bins, borders = flip_bins(bins, borders)

@@ -108,7 +108,7 @@ def _threshold(counts: Watched, slot: int, target: Target, confidence: Confidenc
 def threshold_of(evidence: Evidence, frozen: int, target: Target, delta: float) -> Threshold:
     """The threshold of one watched model for a target that was not declared."""
     counts = need_watched(evidence).counts
-    slot = int(np.flatnonzero(counts.frozen == frozen)[0])
+    slot = counts.slot_of(frozen)
     price = float(prices_of(evidence)[slot])
     return _threshold(counts, slot, target, Confidence(delta, delta, price), evidence.terms)
 

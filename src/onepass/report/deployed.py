@@ -38,7 +38,7 @@ def of_candidate(run: Pass, certificate: Certificate) -> dict[str, Any] | None:
     if certificate.conversion != "frozen" or certificate.withheld or not frozen or watched is None:
         return None
     counts = watched.counts
-    slot = int(np.flatnonzero(counts.frozen == frozen)[0])
+    slot = counts.slot_of(frozen)
     known: dict[str, Any] = {"frozen": frozen, "rows": int(counts.rows[slot].sum())}
     if len(run.classes) < 2:
         return known

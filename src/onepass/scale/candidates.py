@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from onepass.certificates.score_bins import border_levels
 from onepass.rows import Floats, must_be_finite
 from onepass.scale.tasks import add
 from onepass.scale.watching import Candidate, CandidateCounts, add_lines
 from onepass.trace import WatchedEvidence
 from onepass.trace.tally import Tally, empty_tally
-from onepass.trace.watched import BORDERS, Watched, nothing_watched
+from onepass.trace.watched import Watched, nothing_watched
 from onepass.watching import WatchedModels
-from onepass.watching.models import FEWEST, PLANNED_FROM
+from onepass.watching.models import PLANNED_FROM, borders_after
 
 
 class MergedCandidates:
@@ -26,7 +25,7 @@ class MergedCandidates:
     def __init__(self, waves: int, classes: int, bias: float, memory: int, *, hinge: bool = False) -> None:
         self.watched: list[Candidate] = []  # the oldest first
         self._price = 1.0 / waves
-        self._classes, self._memory = classes, memory
+        self._classes = classes
         self._limits = WatchedModels(classes, bias, memory)
         self._slots = self._limits.slots
         self._ends: dict[int, Floats] = {}  # wave → where the next one started, of the later half
@@ -55,7 +54,7 @@ class MergedCandidates:
         must_be_finite(weights)
         self._fit(len(weights) - 1)
         line = nothing_watched(1, self._classes)
-        line.frozen[0], line.borders[0] = rounds, self._borders()
+        line.frozen[0], line.borders[0] = rounds, borders_after(self._recent)
         known = slice(-PLANNED_FROM, None)  # direct bets look at a candidate's own mistakes alone, never at an elder's
         mistakes = self._counts.mistakes[known].sum(axis=0)
         line.plan[0, :, 0, 0], line.plan[0, :, 0, 1] = self._counts.rows[known].sum(axis=0) - mistakes, mistakes
@@ -70,14 +69,7 @@ class MergedCandidates:
     def _fit(self, width: int) -> None:
         """As many candidates as have room; LimitError where the fewest have none."""
         self._limits.must_fit(width)
-        while self._slots > FEWEST and 8 * width * self._limits.outputs * self._slots > self._memory:
-            self._slots //= 2
-
-    def _borders(self) -> Floats:
-        """Of the next one's bins: where the scores of the newest lay in the wave before; fixed ones for the first."""
-        if not self._recent.size:
-            return np.sinh(np.linspace(-8.0, 8.0, BORDERS))
-        return np.quantile(self._recent, border_levels())
+        self._slots = self._limits.fitting(self._slots, width)
 
     def _with(self, found: CandidateCounts) -> Watched:
         counts = self._counts

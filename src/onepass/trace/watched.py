@@ -34,6 +34,10 @@ class Watched(NamedTuple):
     bins: Ints  # (slots, 2, 129): later rows by score; of two classes [class], of several [whether it was right]
     borders: Floats  # (slots, 128): of the bins, fixed when frozen, rising; bin k has k borders at or below the score
 
+    def slot_of(self, frozen: int) -> int:
+        """The slot of the candidate that was frozen after this round."""
+        return int(np.flatnonzero(self.frozen == frozen)[0])
+
 
 class WatchedEvidence(NamedTuple):
     """What is known of watched models."""

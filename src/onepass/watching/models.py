@@ -107,6 +107,12 @@ class WatchedModels:
                 "(bits), or choose another conversion: average"
             )
 
+    def fitting(self, slots: int, width: int) -> int:
+        """How many of the slots have room for candidates of so many features: all, or half as many, or a quarter."""
+        while slots > FEWEST and 8 * width * self.outputs * slots > self.memory:
+            slots //= 2
+        return slots
+
     def freeze(self, rounds: int, sum_so_far: Callable[[], Floats]) -> None:
         """After round `rounds` of the grid; the sum is Σ of the hypothesis in use so far, intercept first."""
         total = sum_so_far()
@@ -157,10 +163,7 @@ class WatchedModels:
 
     def _borders(self) -> Floats:
         """Of the bins of the next candidate, from the last scores of the newest; the first one's are fixed."""
-        entered = min(int(self.board.progress[0]), RECENT)
-        if not entered:
-            return np.sinh(np.linspace(-8.0, 8.0, BORDERS))
-        return np.quantile(self.board.recent[:entered], border_levels())
+        return borders_after(self.board.recent[: min(int(self.board.progress[0]), RECENT)])
 
     def _write(self, slot: int, s: int, total: Floats) -> None:
         half = self.sums.get(s // 2, np.zeros((1, self.outputs)))
@@ -179,9 +182,7 @@ class WatchedModels:
 
     def _fit_slots(self, width: int, s: int) -> None:
         """As many slots as have room: half as many where the features have grown too many."""
-        slots = self.slots
-        while slots > FEWEST and 8 * width * self.outputs * slots > self.memory:
-            slots //= 2
+        slots = self.fitting(self.slots, width)
         if slots == self.slots:
             return
         self.since = s
@@ -293,6 +294,11 @@ class WatchedModels:
             need(type(s) is int and 0 < s <= rounds, what)
             need(isinstance(total, np.ndarray) and total.dtype == np.float64 and total.ndim == 2, what)
             need(1 <= len(total) <= 1 + width and total.shape[1] == self.outputs, what)
+
+
+def borders_after(scores: Floats) -> Floats:
+    """The borders of a candidate's bins, from scores of the one before it; without any, fixed ones."""
+    return np.quantile(scores, border_levels()) if scores.size else np.sinh(np.linspace(-8.0, 8.0, BORDERS))
 
 
 def _copied(counts: Watched) -> Watched:
