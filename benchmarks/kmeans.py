@@ -110,7 +110,7 @@ def compare_seedings(title: str, X: Any, k: int, repeats: int) -> None:
     trials = 2 + int(np.log(k))
     runs = {
         "plain": lambda: kmeans_plusplus(X, k, random_state=0),
-        "greedy": lambda: kmeans_plusplus(X, k, method="greedy-k-means++", candidates=trials, random_state=0),
+        "greedy": lambda: kmeans_plusplus(X, k, n_local_trials=trials, random_state=0),
         "sklearn": lambda: sklearn.cluster.kmeans_plusplus(X, k, random_state=0),
         "sklearn, one trial": lambda: sklearn.cluster.kmeans_plusplus(X, k, random_state=0, n_local_trials=1),
     }

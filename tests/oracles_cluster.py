@@ -33,14 +33,15 @@ def means(X, w, labels, C):
 
 
 def restart(X, w, labels, C):
-    """Empty clusters, in order, go to the row farthest from its nearest centre so far."""
-    C = C.copy()
+    """Empty clusters, in order, go to the row farthest from its nearest centre so far, which leaves its cluster."""
     far = np.array([squared_distance(x, C[j]) for x, j in zip(X, labels, strict=True)]) * (w > 0)
+    after = labels.copy()
     for c in range(len(C)):
         if not ((labels == c) & (w > 0)).any() and far.max() > 0:
-            C[c] = X[far.argmax()]
-            far = np.minimum(far, [squared_distance(x, C[c]) for x in X])
-    return C
+            row = far.argmax()
+            after[row] = c
+            far = np.minimum(far, [squared_distance(x, X[row]) for x in X])
+    return C if (after == labels).all() else means(X, w, after, C)
 
 
 def lloyd(X, C, w, max_iter):

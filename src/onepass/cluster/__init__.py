@@ -20,6 +20,8 @@ _HOME = {
     "Coreset": "streams",
     "KMeans": "estimator",
     "Quality": "optimum",
+    "Seeding": "seeding",
+    "draw_seeds": "seeding",
     "kmeans_plusplus": "seeding",
     "quality": "optimum",
 }

@@ -15,10 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from onepass.cluster.kmeans import Callback, all_distances, assign
 from onepass.cluster.means import masses
 from onepass.cluster.points import as_count, as_points, as_weights, in_type, piece_weights
-from onepass.cluster.run import as_centres, check_parameters, kmeans
+from onepass.cluster.run import as_centres, check_parameters, kmeans, seeding_count
 from onepass.cluster.streams import Clusters, MiniBatches
 from onepass.rows import AnyRows, count
 from onepass.structure import check_structure
+
+ALGORITHMS = ("lloyd", "elkan")
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -26,16 +28,22 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     n_clusters      how many clusters
     init            "k-means++" (plain, with its guarantee), "greedy-k-means++", "local-search++", "k-means||", "random"
-                    (see `kmeans_plusplus`), an array of centres, or a callable (X, n_clusters, random_state) → centres
+                    (see `draw_seeds`), an array of centres, or a callable (X, n_clusters, random_state) → centres
     n_init          how many seedings, of which the best result is kept; "auto" is 1, but 10 for "random" and callables
     max_iter, tol   stop after so many iterations, or when the centres' squared shift falls to tol times the mean
                     variance of the columns; tol=0 goes on until no label changes
+    verbose         1 prints a line for each iteration, and where and why each seeding's iterations ended
+    random_state    seed, RandomState or None
+    copy_x          X is never written to, so both values do the same
+    algorithm       "lloyd" or "elkan", two ways to the same result: distances are left out by bounds in either case,
+                    so both run the same, in memory that does not grow with rows × clusters
     delta           the statement of quality holds with probability 1 − delta
     batch_size      rows that `partial_fit` learns from at a time
     threads         None for all cores; the result is the same, bit for bit, for any number
-    verbose         1 prints a line for each iteration
     callback        called after each iteration with (iteration, inertia, squared shift)
-    random_state    seed, RandomState or None
+
+    All but the last four are scikit-learn's, and mean what they mean there. Differs: "k-means++" is plain D² sampling,
+    where scikit-learn's keeps the best of several draws, which is "greedy-k-means++" here.
 
     After `fit` it has
 
@@ -65,45 +73,53 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         n_init: int | str = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
+        verbose: int = 0,
+        random_state: Any = None,
+        copy_x: bool = True,
+        algorithm: str = "lloyd",
         delta: float = 0.05,
         batch_size: int = 1024,
         threads: int | None = None,
-        verbose: int = 0,
         callback: Callback | None = None,
-        random_state: Any = None,
     ):
         self.n_clusters = n_clusters
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.copy_x = copy_x
+        self.algorithm = algorithm
         self.delta = delta
         self.batch_size = batch_size
         self.threads = threads
-        self.verbose = verbose
         self.callback = callback
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
         """Clusters the rows of X, each counted sample_weight times."""
         X = self._validated(X, reset=True)
+        self._check_choices()
+        self._n_init = seeding_count(self.init, self.n_init)
         result = kmeans(
             X,
             self.n_clusters,
             sample_weight=sample_weight,
             init=self.init,
-            n_init=self.n_init,
+            n_init=self._n_init,
             max_iter=self.max_iter,
             tol=self.tol,
             delta=self.delta,
             threads=self.threads,
             callback=self._report,
+            log=print if self.verbose else None,
             random_state=self._number(),
         )
         found = np.unique(result.labels).size
         if found < self.n_clusters:
             warnings.warn(
-                f"{found} distinct clusters found, fewer than n_clusters={self.n_clusters}: X may hold duplicate rows",
+                f"Number of distinct clusters ({found}) found smaller than n_clusters ({self.n_clusters}). "
+                "Possibly due to duplicate points in X. The surplus clusters are empty: lower n_clusters",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -154,6 +170,20 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         weights = as_weights(sample_weight, count(rows))
         return -float(np.sum(weights * assign(rows, self.cluster_centers_, self.threads)[1]))
 
+    def _check_choices(self) -> None:
+        """Raises ValueError for a choice that there is not; warns of one that cannot be followed."""
+        if self.algorithm not in ALGORITHMS:
+            raise ValueError(f"algorithm must be one of {', '.join(ALGORITHMS)}, not {self.algorithm!r}")
+        if not isinstance(self.copy_x, (bool, np.bool_)):
+            raise ValueError(f"copy_x must be True or False, not {self.copy_x!r}")
+        if self.algorithm == "elkan" and self.n_clusters == 1:
+            once = "algorithm='elkan' doesn't make sense for a single cluster: there is nothing to leave out"
+            warnings.warn(once, RuntimeWarning, stacklevel=3)
+        given = not isinstance(self.init, str) and not callable(self.init)
+        if given and self.n_init not in ("auto", 1):
+            start = "Explicit initial center position passed: performing only one init"
+            warnings.warn(f"{start}, where n_init={self.n_init} would repeat it", RuntimeWarning, stacklevel=3)
+
     def _new_stream(self, width: int) -> MiniBatches:
         k, size, init = as_count(self.n_clusters, self.n_clusters), self.batch_size, self.init
         if hasattr(self, "cluster_centers_"):
@@ -177,7 +207,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     def _report(self, iteration: int, inertia: float, shift: float) -> None:
         if self.verbose:
-            print(f"iteration {iteration}: inertia {inertia:.6g}, shift {shift:.3g}")
+            print(f"Iteration {iteration}, inertia {inertia:.6g}, squared shift {shift:.3g}")
         if self.callback is not None:
             self.callback(iteration, inertia, shift)
 

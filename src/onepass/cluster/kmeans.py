@@ -48,6 +48,7 @@ class LloydFit(NamedTuple):
     inertia: float
     iterations: int
     history: list[float]  # inertia of each iteration's labels about their means
+    ended: str  # why it stopped, in a sentence
 
 
 class Assignment:
@@ -140,7 +141,7 @@ def lloyd(
         assignment = Assignment(rows, centres, executor)
         history: list[float] = []
         middle, spread = np.zeros(width), 0.0
-        iteration = 0
+        iteration, ended = 0, f"Stopped after max_iter={max_iter} iterations: labels still change."
         for iteration in range(1, max_iter + 1):
             moved = means.follow(assignment.follow(centres), executor)
             before, centres = centres, means.centres(centres)
@@ -151,14 +152,18 @@ def lloyd(
             shift = float(np.sum((centres.astype(np.float64) - before) ** 2))
             if callback is not None:
                 callback(iteration, history[-1], shift)
-            if moved == 0 or shift <= tol * spread / (means.mass.sum() * width):
+            if moved == 0:
+                ended = f"Converged at iteration {iteration}: strict convergence, no label changed."
+                break
+            if shift <= (least := tol * spread / (means.mass.sum() * width)):
+                ended = f"Converged at iteration {iteration}: center shift {shift:.6g} is within tolerance {least:.6g}."
                 break
         means.follow(assignment.state.labels, executor, afresh=True)
         if means.members.all():
             centres = means.centres(centres)
         labels = assignment.follow(centres)
         inertia = float(np.sum(weights * assignment.distances()))
-        return LloydFit(centres, labels.copy(), inertia, iteration, history)
+        return LloydFit(centres, labels.copy(), inertia, iteration, history, ended)
 
 
 def one_blas_thread(rows: AnyRows) -> AbstractContextManager[Any]:
@@ -186,8 +191,8 @@ def _between(means: Means, middle: Floats) -> float:
 def _restart(means: Means, centres: npt.NDArray[Any], executor: ThreadExecutor) -> npt.NDArray[Any]:
     """Each empty cluster, in order, starts again at the row farthest from its nearest centre (the first such row).
 
-    Rows of weight 0 are not chosen; where all distances are 0 (fewer distinct rows than clusters) it stays. Other
-    centres do not move, so the inertia can only fall.
+    The row leaves the cluster that it was in, whose centre becomes the mean of the others: the inertia can only fall.
+    Rows of weight 0 are not chosen; where all distances are 0 (fewer distinct rows than clusters) it stays.
     """
     empty = np.flatnonzero(means.members == 0)
     if empty.size == 0:
@@ -197,12 +202,19 @@ def _restart(means: Means, centres: npt.NDArray[Any], executor: ThreadExecutor) 
     spans = split_rows(labels.size, centres.shape[1], executor.threads)
     distances[means.weights == 0] = 0
     centres = centres.copy()
+    sums, mass, members = means.sums.copy(), means.mass.copy(), means.members.copy()
     for c in empty:
         far = int(distances.argmax())
         if distances[far] == 0:
             break
         centres[c] = take(rows, np.array([far]), centres.shape[1])[0]
+        left, weight = labels[far], means.weights[far]
+        sums[left] -= weight * centres[c].astype(np.float64)
+        mass[left] -= weight
+        members[left] -= 1
         executor.map(partial(_nearer, rows, targets(centres[c : c + 1]), distances), spans)
+    shrunk = (members < means.members) & (members > 0)  # one that lost its last row keeps its mean
+    centres[shrunk] = sums[shrunk] / mass[shrunk, None]
     return centres
 
 

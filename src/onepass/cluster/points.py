@@ -90,7 +90,7 @@ def as_count(n_clusters: Any, n: int) -> int:
     if isinstance(n_clusters, bool) or not isinstance(n_clusters, (int, np.integer)) or n_clusters < 1:
         raise ValueError(f"n_clusters must be a positive integer, not {n_clusters!r}")
     if n_clusters > n:
-        raise DataError(f"n_clusters={n_clusters} is more than the {n} rows of X (n_samples={n}): lower n_clusters")
+        raise DataError(f"n_samples={n} should be >= n_clusters={n_clusters}: there must be a row for each cluster")
     return int(n_clusters)
 
 

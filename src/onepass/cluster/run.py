@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,9 @@ class Result(NamedTuple):
     quality: Quality | None
 
 
+Log = Callable[[str], None]  # takes a line of text
+
+
 def kmeans(
     X: Any,
     n_clusters: int,
@@ -40,9 +44,10 @@ def kmeans(
     delta: float = 0.05,
     threads: int | None = None,
     callback: Callback | None = None,
+    log: Log | None = None,
     random_state: int | np.random.SeedSequence = 0,
 ) -> Result:
-    """Clusters the rows of X; the parameters are those of `KMeans`.
+    """Clusters the rows of X; the parameters are those of `KMeans`; `log` is told where each seeding began and ended.
 
     >>> kmeans([[0.0], [2.0], [10.0], [12.0]], 2, n_init=3).inertia
     4.0
@@ -64,14 +69,17 @@ def kmeans(
             potentials.append(seeding.potential)
             drawn.append(seeding.drawn)
         else:
-            found = init(X, k, random_state=int(own.generate_state(1)[0])) if callable(init) else init
-            start = as_centres(found, k, width, rows.values.dtype)
+            start = as_centres(called(init, X, k, int(own.generate_state(1)[0])), k, width, rows.values.dtype)
+        if log is not None:
+            log("Initialization complete")
         fit = lloyd(rows, start, weights, max_iter=max_iter, tol=tol, threads=threads, callback=callback)
+        if log is not None:
+            log(fit.ended)
         if best is None or fit.inertia < best.inertia:
             best = fit
     assert best is not None
     proved = isinstance(init, str) and init in PROVED
-    return Result(*best, potentials, quality(best.inertia, drawn, k, delta) if proved else None)
+    return Result(*best[:5], potentials, quality(best.inertia, drawn, k, delta) if proved else None)
 
 
 def check_parameters(init: Any, max_iter: Any, tol: Any, delta: Any) -> None:
@@ -96,11 +104,18 @@ def seeding_count(init: Any, n_init: Any) -> int:
     return (10 if by_chance else 1) if n_init == "auto" else int(n_init)
 
 
+def called(init: Any, X: Any, k: int, number: int) -> Any:
+    """The centres that a callable makes with a RandomState of its own, as scikit-learn calls it; others as they are."""
+    return init(X, k, random_state=np.random.RandomState(number)) if callable(init) else init
+
+
 def as_centres(init: Any, k: int, width: int, dtype: Any) -> npt.NDArray[Any]:
     """A copy of the centres that were given, in this type, if there are k of this width."""
     centres = np.array(init, dtype=dtype, order="C")
-    if centres.shape != (k, width):
-        raise ValueError(f"init has shape {centres.shape}, but n_clusters={k} and X has {width} columns")
+    for at, expected, what in ((0, k, "clusters"), (1, width, "features of the data")):
+        if centres.ndim != 2 or centres.shape[at] != expected:
+            shape = f"The shape of the initial centers {centres.shape} does not match the number of {what}"
+            raise ValueError(f"{shape}, {expected}: init must be an array of n_clusters rows and the columns of X")
     if not np.isfinite(centres).all():
         raise ValueError("init holds NaN or infinity")
     return centres

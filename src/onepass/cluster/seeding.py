@@ -28,7 +28,7 @@ from onepass.errors import DataError
 from onepass.executor import ThreadExecutor
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, count
 
-Seed = int | np.random.SeedSequence | np.random.Generator | None
+Seed = int | np.random.SeedSequence | np.random.Generator | np.random.RandomState | None
 ROUNDS = 5  # of k-means‖, each drawing about OVERSAMPLING·k rows
 OVERSAMPLING = 2
 SWAPS = 3  # tries for each centre: with one, birch1's hundred clusters were found in 1 run of 10, with three in 9
@@ -53,15 +53,48 @@ def kmeans_plusplus(
     n_clusters: int,
     *,
     sample_weight: Any = None,
+    x_squared_norms: Any = None,
+    random_state: Seed = None,
+    n_local_trials: int | None = None,
+) -> tuple[npt.NDArray[Any], Ints]:
+    """k rows of X to start k-means from, and their places in X, as scikit-learn's function of this name gives them.
+
+    n_local_trials   rows drawn each step, of which the best is kept. None is 1, plain D² sampling, whose guarantee
+                     E φ ≤ 8(ln k + 2)·φ_OPT more trials do not inherit. Differs: scikit-learn's None is 2 + ⌊ln k⌋
+    x_squared_norms  looked at for its length only: distances are taken directly, not through norms
+
+    `draw_seeds` has other ways to draw, and says the potential.
+
+    >>> centers, indices = kmeans_plusplus([[0.0], [0.0], [8.0], [8.0]], 2, random_state=0)
+    >>> sorted(centers.ravel().tolist())
+    [0.0, 8.0]
+    """
+    if x_squared_norms is not None and (length := np.shape(x_squared_norms)[:1]) != np.shape(X)[:1]:
+        counts = f"The length of x_squared_norms {length} should be equal to the length of n_samples"
+        raise DataError(f"{counts}, {np.shape(X)[:1]}: give one for each row of X, or none")
+    greedy = n_local_trials not in (None, 1)
+    method = "greedy-k-means++" if greedy else "k-means++"
+    trials = n_local_trials if greedy else None
+    found = draw_seeds(
+        X, n_clusters, sample_weight=sample_weight, method=method, n_local_trials=trials, random_state=random_state
+    )
+    return found.centres, found.indices
+
+
+def draw_seeds(
+    X: Any,
+    n_clusters: int,
+    *,
+    sample_weight: Any = None,
     method: str = "k-means++",
-    candidates: int | None = None,
+    n_local_trials: int | None = None,
     random_state: Seed = None,
     threads: int | None = None,
 ) -> Seeding:
-    """k rows of X to start k-means from.
+    """k rows of X to start k-means from, with their potential.
 
     method  "k-means++"         plain D² sampling, the one with the guarantee E φ ≤ 8(ln k + 2)·φ_OPT
-            "greedy-k-means++"  each step draws `candidates` rows (2 + ⌊ln k⌋ by default) and keeps the best: often
+            "greedy-k-means++"  each step draws `n_local_trials` rows (2 + ⌊ln k⌋ by default) and keeps the best: often
                                 better, but **without** that guarantee
             "local-search++"    plain sampling, then 3k swaps are tried: slower, better, and the guarantee stays
             "k-means||"         a few passes over the rows instead of k, then plain sampling among what they found
@@ -69,13 +102,13 @@ def kmeans_plusplus(
 
     With fewer distinct rows than clusters, drawing stops when Σ w·D² = 0 and the remaining centres repeat the first.
 
-    >>> kmeans_plusplus([[0.0], [0.0], [8.0], [8.0]], 2, random_state=0).potential
+    >>> draw_seeds([[0.0], [0.0], [8.0], [8.0]], 2, random_state=0).potential
     0.0
     """
     rows = as_points(X)
     points = WeightedRows(rows, np.shape(X)[1], as_weights(sample_weight, count(rows)))
     k = as_count(n_clusters, count(rows))
-    return seed(points, k, method=method, candidates=candidates, random_state=random_state, threads=threads)
+    return seed(points, k, method=method, n_local_trials=n_local_trials, random_state=random_state, threads=threads)
 
 
 def seed(
@@ -83,24 +116,32 @@ def seed(
     k: int,
     *,
     method: str = "k-means++",
-    candidates: int | None = None,
+    n_local_trials: int | None = None,
     random_state: Seed = None,
     threads: int | None = None,
 ) -> Seeding:
-    """`kmeans_plusplus` for rows that have been checked."""
+    """`draw_seeds` for rows that have been checked."""
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
-    if candidates is not None and (method != "greedy-k-means++" or candidates < 1):
-        raise ValueError("candidates is a positive number of draws a step, for method='greedy-k-means++' only")
-    if candidates is None:
-        candidates = 2 + int(np.log(k)) if method == "greedy-k-means++" else 1
+    trials = n_local_trials
+    if trials is not None and (method != "greedy-k-means++" or not isinstance(trials, (int, np.integer)) or trials < 1):
+        raise ValueError("n_local_trials is a positive number of draws a step, for method='greedy-k-means++' only")
+    if trials is None:
+        trials = 2 + int(np.log(k)) if method == "greedy-k-means++" else 1
     with ThreadExecutor(threads) as executor:
-        sampler = D2Sampler(points, np.random.default_rng(random_state), executor)
-        indices = METHODS[method](sampler, k, candidates)
+        sampler = D2Sampler(points, _generator(random_state), executor)
+        indices = METHODS[method](sampler, k, int(trials))
     short = k - indices.size
     indices = np.concatenate([indices, np.repeat(indices[:1], short)])
     drawn = sampler.potential if sampler.drawn is None else sampler.drawn
     return Seeding(sampler.take(indices), indices, sampler.potential, drawn)
+
+
+def _generator(random_state: Seed) -> np.random.Generator:
+    """A generator from a seed; a RandomState, which scikit-learn hands around, gives it one number."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = int(random_state.randint(np.iinfo(np.int32).max))
+    return np.random.default_rng(random_state)
 
 
 class Pruning(NamedTuple):

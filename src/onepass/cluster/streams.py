@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from onepass.cluster.kmeans import assign, lloyd
 from onepass.cluster.means import Means, masses
 from onepass.cluster.points import WeightedRows, as_points, in_type, piece_weights
-from onepass.cluster.run import as_centres
+from onepass.cluster.run import as_centres, called
 from onepass.cluster.seeding import D2Sampler, d2_sampling, seed
 from onepass.errors import DataError
 from onepass.executor import ThreadExecutor
@@ -135,8 +135,7 @@ class MiniBatches:
         if isinstance(self.init, str):
             points = WeightedRows(rows, width, weights)
             return seed(points, k, method=self.init, random_state=own, threads=threads).centres
-        found = self.init(X, k, random_state=own) if callable(self.init) else self.init
-        return as_centres(found, k, width, rows.values.dtype)
+        return as_centres(called(self.init, X, k, own), k, width, rows.values.dtype)
 
 
 class Coreset:

@@ -123,7 +123,15 @@ def spread(rows: AnyRows, middle: Floats) -> float:
         return float(np.sum(distances_to_point(rows, middle, one)))
 
 
-def farthest(rows: AnyRows, before: Centres, centres: Centres, new: Centres) -> tuple[float, Centres]:
+class Farthest(NamedTuple):
+    """The row farthest from its centre, and the cluster that it is in."""
+
+    distance: float
+    row: Centres
+    cluster: int
+
+
+def farthest(rows: AnyRows, before: Centres, centres: Centres, new: Centres) -> Farthest:
     """The row farthest from its own centre (labels by `before`) and from all the new ones; the first such row."""
     ready = in_type(rows, centres)
     labels, _ = assign(ready, before, 1)
@@ -132,7 +140,7 @@ def farthest(rows: AnyRows, before: Centres, centres: Centres, new: Centres) -> 
     if len(new):
         distances = np.minimum(distances, assign(ready, new, 1)[1])
     far = int(distances.argmax())
-    return float(distances[far]), take(ready, np.array([far]), centres.shape[1])[0]
+    return Farthest(float(distances[far]), take(ready, np.array([far]), centres.shape[1])[0], int(labels[far]))
 
 
 # --- the run ----------------------------------------------------------------------------------------------------------
@@ -318,7 +326,7 @@ class _KMeansRun:
                 lines = [(rows, middle) for rows in self.rows]
                 variance = float(np.sum(self._all(self._each(spread, lines)))) / (self.total * self.width)
             history.append(sums.inertia)
-            before, centres = centres, self._restarted(centres, _means(sums, centres), sums.members)
+            before, centres = centres, self._restarted(centres, _means(sums, centres), sums)
             shift = float(np.sum((centres.astype(np.float64) - before) ** 2))
             if shift <= self.tol * variance:
                 break
@@ -332,17 +340,23 @@ class _KMeansRun:
         assert isinstance(found, Sums)
         return found
 
-    def _restarted(self, before: Centres, centres: Centres, members: Ints) -> Centres:
-        """Each empty cluster, in order, starts again at the row farthest from its nearest centre."""
+    def _restarted(self, before: Centres, centres: Centres, found: Sums) -> Centres:
+        """Each empty cluster, in order, starts again at the row farthest from its nearest centre, which leaves its own.
+
+        As `cluster.kmeans` does it."""
         new = np.zeros((0, self.width), dtype=centres.dtype)
-        moved = centres.copy()
-        for c in np.flatnonzero(members == 0):
-            found = self._all(self._each(farthest, [(rows, before, centres, new) for rows in self.rows]))
-            far, row = max(found, key=lambda pair: pair[0])
-            if far == 0.0:
+        moved, sums, members = centres.copy(), found.sums.copy(), found.members.copy()
+        for c in np.flatnonzero(found.members == 0):
+            each: list[Farthest] = self._all(self._each(farthest, [(rows, before, centres, new) for rows in self.rows]))
+            far = max(each, key=lambda one: one.distance)
+            if far.distance == 0.0:
                 break
-            moved[c] = row
-            new = np.concatenate([new, row[None]])
+            moved[c] = far.row
+            sums[far.cluster] -= far.row.astype(np.float64)
+            members[far.cluster] -= 1
+            if members[far.cluster]:
+                moved[far.cluster] = sums[far.cluster] / members[far.cluster]
+            new = np.concatenate([new, far.row[None]])
         return moved
 
 
