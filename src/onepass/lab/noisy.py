@@ -31,6 +31,18 @@ class ExactlyShifted(NamedTuple):
     warmup: float = WARMUP
 
 
+class ExactlyWeighted(NamedTuple):
+    """The perceptron shifted by T(S) = ψ(S)·⟨y·S⟩/⟨y·ψ⟩, ψ(S) = ⟨y·S⟩·S, if ⟨y·S⟩ were known; else like ExactlyShifted.
+
+    T needs no ⟨y⟩ ≠ 0. Since y·S and y·ψ(S) stay as they are when S and y both change sign, a student of inputs
+    around ±U, whose labels are balanced, is in law a student of inputs around U, and is simulated as one.
+    """
+
+    schedule: Schedule
+    N: float
+    warmup: float = WARMUP
+
+
 class TeacherGeometry(NamedTuple):
     """The teacher, as the kernel sees it."""
 
@@ -38,6 +50,8 @@ class TeacherGeometry(NamedTuple):
     q0: float  # U along axis 1
     side: float  # U along axis 2
     kappa: float  # T = U + κ·W₀
+    g1: float  # g = ⟨sgn(W₀·S)·S⟩ along axes 1 and 2
+    g2: float
 
 
 class NoisyStudent(NamedTuple):
@@ -56,24 +70,32 @@ class NoisyStudent(NamedTuple):
     mistakes: float  # in the current window
 
 
-def geometry_of(teacher: PerceptronTeacher, rule: Normalized | Shifted | ExactlyShifted) -> TeacherGeometry:
+def geometry_of(teacher: PerceptronTeacher, rule: NamedTuple) -> TeacherGeometry:
     """The teacher's numbers; the exact shift is worked out only for the rule that needs it."""
     kappa = teacher.shift_along_teacher if isinstance(rule, ExactlyShifted) else 0.0
-    return TeacherGeometry(float(teacher.p), float(teacher.q0), teacher.side, kappa)
+    return TeacherGeometry(float(teacher.p), float(teacher.q0), teacher.side, kappa, *teacher.mean_signed_input)
 
 
-def _no_pull(rule, geometry, total, t):  # type: ignore[no-untyped-def]
+def _no_pull(rule, geometry, total, t, s1, s2):  # type: ignore[no-untyped-def]
     return 0.0, 0.0, 0.0
 
 
-def _exact_pull(rule, geometry, total, t):  # type: ignore[no-untyped-def]
+def _weighted_pull(rule, geometry, total, t, s1, s2):  # type: ignore[no-untyped-def]
+    if t <= rule.warmup * rule.N:
+        return 0.0, 0.0, 0.0
+    g1, g2 = geometry.g1, geometry.g2
+    weight = (g1 * s1 + g2 * s2) / (g1 * g1 + g2 * g2)
+    return g1 * weight, g2 * weight, 0.0
+
+
+def _exact_pull(rule, geometry, total, t, s1, s2):  # type: ignore[no-untyped-def]
     if t <= rule.warmup * rule.N:
         return 0.0, 0.0, 0.0
     return geometry.q0 + geometry.kappa, geometry.side, 0.0
 
 
-def _running_pull(rule, geometry, total, t):  # type: ignore[no-untyped-def]
-    return 0.0, 0.0, (1.0 / total if shifts(rule, total, t) else 0.0)
+def _running_pull(rule, geometry, total, t, s1, s2):  # type: ignore[no-untyped-def]
+    return 0.0, 0.0, (1.0 / total if shifts(rule, total, t, t) else 0.0)
 
 
 def _never_turns(rule, mistakes):  # type: ignore[no-untyped-def]
@@ -81,9 +103,9 @@ def _never_turns(rule, mistakes):  # type: ignore[no-untyped-def]
 
 
 pull = by_type(  # (c1, c2, k): T has c1, c2 on axes 1, 2 and k·A on top
-    {Normalized: _no_pull, ExactlyShifted: _exact_pull, Shifted: _running_pull}
+    {Normalized: _no_pull, ExactlyShifted: _exact_pull, ExactlyWeighted: _weighted_pull, Shifted: _running_pull}
 )
-turns = by_type({Normalized: _never_turns, ExactlyShifted: mirrored, Shifted: mirrored})
+turns = by_type({Normalized: _never_turns, ExactlyShifted: mirrored, ExactlyWeighted: mirrored, Shifted: mirrored})
 
 
 @jit
@@ -138,7 +160,7 @@ def advance(student, geometry, rule, t, stop, times, out, rng):  # type: ignore[
             s2, s3 = sf * f2 - sg * f3, sf * f3 + sg * f2
             s4, s5 = rng.standard_normal(), math.sqrt(rng.chisquare(others))
             a1, a2, a3, a4, a5 = a1 + y * s1, a2 + y * s2, a3 + y * s3, a4 + y * s4, y * s5
-            c1, c2, k = pull(rule, geometry, total, t)
+            c1, c2, k = pull(rule, geometry, total, t, s1, s2)
             h = y * rate(rule.schedule, t) / rule.N
             w1 += h * (s1 - c1 - k * a1)
             w2 += h * (s2 - c2 - k * a2)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +18,16 @@ from numpy.random import Generator
 from onepass.executor import ThreadExecutor
 from onepass.lab import clean, noisy, smooth
 from onepass.lab.curves import LearningCurves
-from onepass.lab.noisy import ExactlyShifted
+from onepass.lab.noisy import ExactlyShifted, ExactlyWeighted
 from onepass.lab.teachers import PerceptronTeacher, SmoothTeacher
 from onepass.lab.theory import disagreement_at
 from onepass.learners.normalized import Normalized, Unnormalized
-from onepass.learners.shifted import Shifted
+from onepass.learners.shifted import WEIGHTINGS, Shifted
 from onepass.rows import Floats, Ints
 from onepass.schedules import Schedule, checked, for_kernel
+from onepass.smooth.shift import ShiftPlan, no_averages, plan_of
 
-Rule = Normalized | Unnormalized | Shifted | ExactlyShifted
+Rule = Normalized | Unnormalized | Shifted | ExactlyShifted | ExactlyWeighted
 Progress = Callable[[float], None]
 Start = tuple[float, float]
 Advance = Callable[[int, Rule, int, int, Ints, Floats], None]
@@ -54,7 +55,7 @@ def run(
     LearningCurves(replicas=50, alpha=10..100, error=0.1331..0.06265)
     """
     rule = _checked_rule(rule, teacher)
-    times, generators = _times(alphas, teacher.N), _generators(replicas, seed)
+    times, generators = _times(alphas, teacher.N), generators_of(replicas, seed)
     out = np.empty((replicas, times.size, 2))
     begin = _clean_students if _is_clean(teacher, rule) else _noisy_students
     advance = begin(teacher, rule, _starts(teacher, start, generators), generators)
@@ -62,7 +63,7 @@ def run(
     def one(i: int, first: int, stop: int, looks: slice, schedule: Schedule) -> None:
         advance(i, rule._replace(schedule=schedule), first, stop, times[looks], out[i, looks])
 
-    _run_blocks(one, replicas, times, BLOCK, rule.schedule, threads, progress)
+    run_blocks(one, replicas, times, BLOCK, rule.schedule, threads, progress)
     angle, q = out[:, :, 0], out[:, :, 1]
     error = teacher.p + (1.0 - 2.0 * teacher.p) * disagreement_at(angle, q, teacher.q0)
     return LearningCurves(times, times / teacher.N, error, angle, q)
@@ -92,7 +93,7 @@ def run_smooth(
     if not 0.0 <= distance < math.inf:
         raise ValueError(f"distance: a length expected, got {distance!r}")
     schedule = checked(schedule)
-    times, generators = _times(rounds, 1), _generators(replicas, seed)
+    times, generators = _times(rounds, 1), generators_of(replicas, seed)
     counts = np.empty((replicas, times.size), dtype=np.int64)
     directions = [rng.standard_normal(teacher.W0.size) for rng in generators]
     students = [smooth.SmoothStudent(teacher.W0 + distance * d / math.sqrt(d @ d), 0) for d in directions]
@@ -103,9 +104,55 @@ def run_smooth(
         students[i] = smooth.advance(students[i], target, schedule, first, stop, here, generators[i])
 
     block = max(1, 4 * BLOCK // (teacher.function.inputs + teacher.W0.size))  # a round costs as much as it has numbers
-    _run_blocks(one, replicas, times, block, schedule, threads, progress)
+    run_blocks(one, replicas, times, block, schedule, threads, progress)
     share = np.diff(counts, axis=1, prepend=0) / np.diff(times, prepend=0)
     return LearningCurves(times, times.astype(np.float64), share)
+
+
+class NoisySmooth(NamedTuple):
+    """What a student of a noisy smooth function does: its rate, and how it shifts (None: not at all)."""
+
+    schedule: Schedule
+    p: float
+    weighting: str | None = "auto"
+    warmup: float | None = None
+
+    def plan(self, parameters: int) -> ShiftPlan:
+        if self.weighting is None:
+            return ShiftPlan(math.inf, WEIGHTINGS["uniform"])
+        return plan_of(self.weighting, self.warmup, parameters)
+
+
+def run_noisy_smooth(
+    teacher: SmoothTeacher,
+    rule: NoisySmooth,
+    rounds: npt.ArrayLike,
+    starts: Floats,
+    how: tuple[int, int | None, Progress | None] = (0, None, None),
+) -> tuple[LearningCurves, Floats]:
+    """Students of labels that are turned over with probability p, from these starts (a row each); and where they end.
+
+    The error is p + (1 − 2p) times the share of rows since the look before on which student and clean teacher differ.
+    `how`: seed, threads, progress.
+    """
+    if not 0.0 <= rule.p < 0.5:
+        raise ValueError(f"p: a probability in [0, 0.5) expected, got {rule.p!r}")
+    seed, threads, progress = how
+    schedule, plan = checked(rule.schedule), rule.plan(teacher.W0.size)
+    times, generators = _times(rounds, 1), generators_of(len(starts), seed)
+    counts = np.empty((len(starts), times.size), dtype=np.int64)
+    students = [smooth.NoisySmoothStudent(W, no_averages(W.size), 0) for W in starts.copy()]
+    target = teacher.function, teacher.W0, float(rule.p)
+
+    def one(i: int, first: int, stop: int, looks: slice, schedule: Schedule) -> None:
+        here = times[looks], counts[i, looks]
+        students[i] = smooth.advance_noisy(students[i], target, (schedule, plan), first, stop, here, generators[i])
+
+    block = max(1, 2 * BLOCK // (teacher.function.inputs + teacher.W0.size))
+    run_blocks(one, len(starts), times, block, schedule, threads, progress)
+    share = np.diff(counts, axis=1, prepend=0) / np.diff(times, prepend=0)
+    curves = LearningCurves(times, times.astype(np.float64), rule.p + (1.0 - 2.0 * rule.p) * share)
+    return curves, np.array([student.W for student in students])
 
 
 def _is_clean(teacher: PerceptronTeacher, rule: Rule) -> bool:
@@ -155,7 +202,7 @@ def _starts(teacher: PerceptronTeacher, start: Any, generators: list[Generator])
     return [(R, w2)] * len(generators)
 
 
-def _run_blocks(
+def run_blocks(
     one: Callable[[int, int, int, slice, Schedule], None],
     replicas: int,
     times: Ints,
@@ -183,7 +230,7 @@ def _run_blocks(
             run_block(first, executor)
 
 
-def _generators(replicas: int, seed: int) -> list[Generator]:
+def generators_of(replicas: int, seed: int) -> list[Generator]:
     if replicas < 1:
         raise ValueError(f"replicas: at least 1 expected, got {replicas!r}")
     return [Generator(np.random.SFC64(child)) for child in np.random.SeedSequence(seed).spawn(replicas)]
@@ -201,10 +248,13 @@ def _times(alphas: npt.ArrayLike, N: int) -> Ints:
 
 
 def _checked_rule(rule: Any, teacher: PerceptronTeacher) -> Any:
-    if not isinstance(rule, Normalized | Unnormalized | Shifted | ExactlyShifted):
-        raise TypeError(f"rule: Normalized, Unnormalized, Shifted or ExactlyShifted expected, got {rule!r}")
+    if not isinstance(rule, Rule):
+        raise TypeError(f"rule: {', '.join(kind.__name__ for kind in get_args(Rule))} expected, got {rule!r}")
     if rule.N != teacher.N:
         raise ValueError(f"rule: its N = {rule.N!r} is not the teacher's, {teacher.N}")
-    if isinstance(rule, Shifted | ExactlyShifted) and not rule.warmup >= 0.0:
+    if isinstance(rule, Shifted | ExactlyShifted | ExactlyWeighted) and not rule.warmup >= 0.0:
         raise ValueError(f"rule: its warmup is an α of at least 0, got {rule.warmup!r}")
-    return type(rule)(checked(rule.schedule), *map(float, rule[1:]))
+    if isinstance(rule, Shifted) and rule.weighting != WEIGHTINGS["uniform"]:
+        raise ValueError("rule: students are simulated with weighting='uniform'; ExactlyWeighted has a linear one")
+    numbers: dict[str, Any] = {name: float(getattr(rule, name)) for name in ("N", "warmup") if name in rule._fields}
+    return rule._replace(schedule=checked(rule.schedule), **numbers)

@@ -13,6 +13,7 @@ from onepass._jit import jit
 from onepass.rows import Floats
 from onepass.schedules import rate
 from onepass.smooth.functions import gradient, value
+from onepass.smooth.shift import Averages, enter, shift
 
 
 @jit
@@ -54,3 +55,42 @@ def advance(student, teacher, schedule, t, stop, looks, rng):  # type: ignore[no
             out[point] = mistakes
             point += 1
     return SmoothStudent(W, mistakes)
+
+
+class NoisySmoothStudent(NamedTuple):
+    """Parameters and averages, which learning changes in place, and how often it differed from the clean teacher."""
+
+    W: Floats
+    averages: Averages
+    differences: int
+
+
+@jit
+def advance_noisy(student, teacher, rule, t, stop, looks, rng):  # type: ignore[no-untyped-def]
+    """The student of labels that are turned over with probability p, after rounds t+1..stop.
+
+    IN  teacher: the function, the teacher's parameters and p; rule: the schedule and the plan of the shift
+    OUT looks[1] (points): how often student and clean teacher differed up to looks[0]
+    """
+    (W, averages, differences), (function, W0, p), (times, out) = student, teacher, looks
+    schedule, plan = rule
+    x, direction = np.empty(function.inputs), np.empty(W.size)
+    point = 0
+    while t < stop:
+        t += 1
+        for i in range(x.size):
+            x[i] = rng.standard_normal()
+        clean, said = positive(function, W0, x), positive(function, W, x)
+        differences += said != clean
+        label = clean if rng.random() >= p else not clean
+        gradient(function, W, x, direction)
+        weight = enter(averages, plan, direction, 1.0 if label else -1.0)
+        if said != label:
+            shift(averages, plan, weight, direction)
+            h = rate(schedule, t) if label else -rate(schedule, t)
+            for i in range(W.size):
+                W[i] += h * direction[i]
+        if point < times.size and t == times[point]:
+            out[point] = differences
+            point += 1
+    return NoisySmoothStudent(W, averages, differences)

@@ -62,6 +62,12 @@ class PerceptronTeacher:
         return (1.0 - 2.0 * self.p) * float(special.erf(self.q0 / math.sqrt(2.0)))
 
     @property
+    def mean_signed_input(self) -> tuple[float, float]:
+        """⟨sgn(W₀·S)·S⟩ = erf(q₀/√2)·U + 2φ(q₀)·W₀, along W₀ and along the rest of U."""
+        sign = float(special.erf(self.q0 / math.sqrt(2.0)))
+        return sign * self.q0 + 2.0 * self.boundary, sign * self.side
+
+    @property
     def shift_along_teacher(self) -> float:
         """κ in T = U + κ·W₀, the exact shift: √(2/π)·exp(−q₀²/2)/(1 − 2H(q₀)). See barkai1995, eq. 13."""
         if self.q0 == 0.0:

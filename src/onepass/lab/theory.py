@@ -8,8 +8,8 @@ and with S = U + Z, Z standard normal, Stein's lemma gives ⟨sgn(W·S)·Z⟩ = 
 
     ⟨e·y·(S − T)⟩ = m·(U − T) + (1 − 2p)·φ(q₀)·W₀ − φ(q)·W,    m = ½·((1 − 2p)·erf(q₀/√2) − erf(q/√2))
 
-from which every flow below follows by projection. `shift` is "none", "exact" (T known) or "learned" (T by running
-averages) throughout.
+from which every flow below follows by projection. `shift` is "none", "exact" (T known), "learned" (T by running
+averages) or "weighted" (T(S) = ψ(S)·⟨y·S⟩/⟨y·ψ⟩ known, ψ linear) throughout.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from onepass.learners.shifted import WARMUP
 from onepass.rows import Floats
 from onepass.schedules import ROOT_2PI, Schedule, checked, rate
 
-Shift = Literal["none", "exact", "learned"]
+Shift = Literal["none", "exact", "learned", "weighted"]
 
 ROOT_2 = math.sqrt(2.0)
 
@@ -139,9 +139,12 @@ def noisy_flow(
         dG/dα = η·ε_g + η·α·(F·B) − G·(η·F·W + ½η²·ε_g),      F·B = −φ(q)·G/α − m/(⟨y⟩·α)
 
     (the first term: the example that moves W also enters the average). The shift starts at α = warmup.
+
+    Weighted, with g(W) = ⟨sgn(W·S)·S⟩ = erf(q/√2)·U + 2φ(q)·W and g₀ = g(W₀):  F = −½·(g(W) − g₀·(g₀·g(W))/|g₀|²).
     """
     schedule = checked(schedule)
-    kappa = 0.0 if shift == "none" else teacher.shift_along_teacher
+    kappa = teacher.shift_along_teacher if shift in ("exact", "learned") else 0.0
+    g1, g2 = teacher.mean_signed_input
 
     def slope(alpha: float, state: Floats) -> list[float]:
         R, q, G = state
@@ -152,6 +155,11 @@ def noisy_flow(
         shifted = shift != "none" and alpha > warmup
         along_U = 0.0 if shifted else m  # m·(U − T) is m·U before the shift and −m·κ·W₀ after
         along_W0 = (1.0 - 2.0 * teacher.p) * teacher.boundary - (m * kappa if shifted else 0.0)
+        if shifted and shift == "weighted":
+            sign, g0_U = math.erf(teacher.q0 / ROOT_2), g1 * teacher.q0 + g2 * teacher.side
+            g0_W = sign * q + 2.0 * teacher.boundary * R
+            share = (math.erf(q / ROOT_2) * g0_U + 2.0 * density * g0_W) / (g1 * g1 + g2 * g2)
+            along_U, along_W0 = 0.5 * (share * sign - math.erf(q / ROOT_2)), share * teacher.boundary
         pull = m / teacher.balance if shifted and shift == "learned" else 0.0
         overlap = G / max(alpha, 1e-300)  # B·W
         F_W = along_U * q + along_W0 * R - density - pull * overlap
@@ -288,6 +296,24 @@ def noisy_law(
     if eta0 < 1.0:
         return np.asarray(amplitude * alpha ** (-eta0 / 2.0))
     return np.asarray(noisy_constant(p, eta0, shift) / np.sqrt(alpha))
+
+
+def plain_limit_of_small_noise(teacher: PerceptronTeacher) -> float:
+    """Where the plain rule ends as η → 0, to first order in p. See barkai1995, eq. 9.
+
+        ε = p + p·|1 − 2H(q₀)|·s·⟨|s + z|⟩/(1 + s²),    s² = u² − q₀²,  z standard normal
+
+    It follows from the head of this module: W = W₀ + p·δ with ½·H·δ = −⟨sgn(W₀·S)·S⟩ across W₀, where H has
+    2φ(q₀)·(1 + s²) along the rest of U; the student then disagrees where |W₀·S| < p·|δ·S|. Zero, as the paper says,
+    where U is nought, along W₀ or across it. The numerator is lost in the print.
+
+    >>> teacher = PerceptronTeacher(N=50, p=0.001, u=2.0, q0=-1.0)
+    >>> round(plain_limit_of_small_noise(teacher), 6), round(plain_limits(teacher)[0].error, 6)
+    (0.001522, 0.001521)
+    """
+    s = teacher.side
+    mean = s * math.erf(s / ROOT_2) + 2.0 * math.exp(-s * s / 2.0) / ROOT_2PI
+    return teacher.p * (1.0 + abs(math.erf(teacher.q0 / ROOT_2)) * s * mean / (1.0 + s * s))
 
 
 class Limit(NamedTuple):

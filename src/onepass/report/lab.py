@@ -56,7 +56,7 @@ def _draw_panel(axis: Any, panel: Panel) -> None:
             dots = DOTS[references % len(DOTS)]
             axis.plot(series.x, series.y, color="0.35", linestyle=dots, linewidth=1.1, label=series.label)
             references += 1
-    axis.set(xscale="log", yscale=panel.y_scale, xlabel=panel.x_label, ylabel=panel.y_label, title=panel.title)
+    axis.set(xscale=panel.x_scale, yscale=panel.y_scale, xlabel=panel.x_label, ylabel=panel.y_label, title=panel.title)
     axis.legend(fontsize="small")
 
 
@@ -83,7 +83,7 @@ def page(record: dict[str, Any]) -> Page:
         (
             f["what"],
             f"{f['measured']:.4g} ± {f['error']:.2g}",
-            f"{f['expected']:.4g} ± {f['tolerance']:.2g}",
+            f"{f['expected']:.4g} ± {f.get('allowed', f['tolerance']):.2g}",
             "holds" if f["holds"] else "does not hold",
         )
         for f in found
@@ -111,7 +111,8 @@ def _figure(key: str, panel: dict[str, Any]) -> Figure:
     title = panel["title"] or f"{panel['y_label']} over {panel['x_label']}"
     names = ", ".join(line.label for line in lines)
     with drawing(key, title, f"Lines: {names}.", size=(5.0, 4.0)) as shown:
-        _draw_panel(shown.axes, Panel("", panel["x_label"], panel["y_label"], lines, panel["y_scale"]))
+        scales = panel["y_scale"], panel.get("x_scale", "log")
+        _draw_panel(shown.axes, Panel("", panel["x_label"], panel["y_label"], lines, *scales))
         shown.axes.get_legend().remove()
         thousands(shown.axes.xaxis)
         thousands(shown.axes.yaxis)

@@ -9,10 +9,12 @@ import numpy as np
 
 from onepass.background import Background
 from onepass.learners import Learner
-from onepass.learners.shifted import unshifted
+from onepass.learners.shifted import ShiftEvidence, unshifted
 from onepass.rows import AnyRows, Floats, Ints, count
 from onepass.runs.run import Frame, LearnerRun
 from onepass.runs.shifting import (
+    LEVEL,
+    SQUARES,
     TOTAL,
     UNUSED,
     USED,
@@ -104,5 +106,7 @@ class ShiftedRun(LearnerRun):
 
     def notes(self, rounds: int) -> tuple[str, ...]:
         state = self.lazy.state
-        note = unshifted(self.rule, state[TOTAL], rounds, int(state[UNUSED]), int(state[USED]))
+        counts = int(state[UNUSED]), int(state[USED])
+        found = ShiftEvidence(state[TOTAL], state[SQUARES], *counts, uniform=state[LEVEL] == 1.0)
+        note = unshifted(self.rule, found, rounds)
         return () if note is None else (note,)

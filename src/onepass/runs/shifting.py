@@ -1,6 +1,6 @@
 """The loop of the shifted perceptron: O(non-zeros) a row, though x − T changes with every row.
 
-    W' = W + (η/N)·y·(x − T) after a mistake,   T = P/S,   P = Σ y·x,   S = Σ y      barkai1995, eq. 10 and 12
+    W' = W + (η/N)·y·(x − T) after a mistake,   T = ψ(x)·P/S,   P = Σ y·x,   S = Σ y·ψ     barkai1995, eq. 10 and 12
 
 It has a loop of its own because P takes in every row, not only the ones that change W, and because its steps are no
 sums of update rows, which is what the common loop records. W = scale·v, and v is never formed:
@@ -14,6 +14,7 @@ A = Σ_j hat(n_j)·scale_j,
     column = M + A·v + G·P.   A row enters P: M −= G·y·x.   An update: M −= A·a·y·x, G += A·h.
 
 When the scale has moved far, all of this is written out (`settle`) and begins afresh from W, before digits cancel.
+ψ ≡ 1 until the end of the warm-up; where it is another from then on (see learners.shifted), P and S begin afresh too.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import numpy as np
 
 from onepass._jit import by_type, jit
 from onepass.errors import LimitError
-from onepass.learners.shifted import WINDOW, Shifted, mirrored, shifts
+from onepass.learners.shifted import SIGMAS, WINDOW, Shifted, mirrored, shifts, weighs
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, add, scan, squared_norm
 from onepass.schedules import rate
 from onepass.state_checks import need, need_all_alike
@@ -35,8 +36,8 @@ from onepass.trace.grid import BINS, floor_index, point, upper_share
 from onepass.trace.log import Log
 
 # Places in Lazy.state: what is described above; the round in which the last run ended, mistakes in this window, updates
-# that were shifted, and updates after the warm-up that were not
-SCALE, GAMMA, NORM2, PULL, PULL2, TOTAL, SINCE, MISTAKES, USED, UNUSED = range(10)
+# that were shifted, and updates after the warm-up that were not; Σψ², whether ψ is fixed, and its three coefficients
+SCALE, GAMMA, NORM2, PULL, PULL2, TOTAL, SINCE, MISTAKES, USED, UNUSED, SQUARES, FIXED, LEVEL, SLOPE, STEP = range(15)
 MOVED = 2.0**8  # how far the scale may move before all is written out
 OCTAVE = 4  # grid points added at a time
 QUIET = 1.0  # a margin that stands for no loss: of a hypothesis that was turned, not found wrong
@@ -49,6 +50,7 @@ class Lazy(NamedTuple):
 
     B: Floats  # (weights)
     P: Floats  # (weights): Σ y·x
+    V: Floats  # (weights): v in ψ
     M: Floats  # (weights, columns)
     A: Floats  # (columns)
     G: Floats  # (columns)
@@ -61,10 +63,10 @@ def empty_lazy(width: int) -> Lazy:
     """W = 0, no row met."""
     kappa = np.array([float(point(i)) for i in range(2 * OCTAVE)])
     A, G, mass = (np.zeros(kappa.size) for _ in range(3))
-    B, P = (np.zeros(width + 1) for _ in range(2))
-    state = np.zeros(UNUSED + 1)
-    state[SCALE] = 1.0
-    return Lazy(B, P, np.zeros((width + 1, kappa.size)), A, G, mass, kappa, state)
+    B, P, V = (np.zeros(width + 1) for _ in range(3))
+    state = np.zeros(STEP + 1)
+    state[SCALE], state[LEVEL] = 1.0, 1.0
+    return Lazy(B, P, V, np.zeros((width + 1, kappa.size)), A, G, mass, kappa, state)
 
 
 def check_lazy(lazy: Any, rounds: int, most: int) -> None:
@@ -74,7 +76,7 @@ def check_lazy(lazy: Any, rounds: int, most: int) -> None:
     n = lazy.kappa.size
     need(n <= BINS and lazy.state.size == fresh.state.size, what)
     need(all(part.size == n for part in (lazy.A, lazy.G, lazy.mass)), what)
-    need(lazy.P.size == lazy.B.size and lazy.M.shape == (lazy.B.size, n), what)
+    need(lazy.P.size == lazy.V.size == lazy.B.size and lazy.M.shape == (lazy.B.size, n), what)
     need(1 <= lazy.B.size <= 1 + most, what)
     need(lazy.kappa.tolist() == [float(point(i)) for i in range(n)], what)
     need(0 <= lazy.state[SINCE] <= rounds, what)
@@ -85,8 +87,8 @@ def wider(lazy: Lazy, width: int) -> Lazy:
     more = width + 1 - lazy.B.size
     if more <= 0:
         return lazy
-    B, P = (np.pad(part, (0, more)) for part in (lazy.B, lazy.P))
-    return lazy._replace(B=B, P=P, M=np.pad(lazy.M, ((0, more), (0, 0))))
+    B, P, V = (np.pad(part, (0, more)) for part in (lazy.B, lazy.P, lazy.V))
+    return lazy._replace(B=B, P=P, V=V, M=np.pad(lazy.M, ((0, more), (0, 0))))
 
 
 def size_after(rounds: int, width: int) -> int:
@@ -168,6 +170,31 @@ def settle(lazy: Lazy) -> None:
 
 
 @jit
+def _fix_weight(lazy: Lazy, rule: Shifted, rounds: int) -> None:
+    """ψ from now on, after so many rounds: v is the mean of y·x, and the running sums begin afresh with it."""
+    state, weighting = lazy.state, rule.weighting
+    state[FIXED] = 1.0
+    spared = weighting.patience > 0.0 and state[TOTAL] * state[TOTAL] > SIGMAS * SIGMAS * rounds
+    if spared or weighting.level == 1.0:
+        return
+    settle(lazy)
+    for f in range(np.uint64(lazy.V.size)):
+        lazy.V[f] = lazy.P[f] / rounds
+    lazy.P[:] = 0.0
+    state[PULL], state[PULL2], state[TOTAL], state[SQUARES] = 0.0, 0.0, 0.0, 0.0
+    state[LEVEL], state[SLOPE], state[STEP] = weighting.level, weighting.slope, weighting.step
+
+
+@jit
+def _weight(lazy: Lazy, rows: AnyRows, i: int, bias: float) -> float:
+    """ψ(x)."""
+    if lazy.state[LEVEL] == 1.0:
+        return 1.0
+    z = _dot(rows, i, lazy.V[1:]) + bias * lazy.V[0]
+    return float(lazy.state[SLOPE] * z + (lazy.state[STEP] if z > 0.0 else 0.0))
+
+
+@jit
 def _end(lazy: Lazy, log: Log, t: int, margin: float, scale: float) -> None:
     """A hypothesis ends in round t: into its two columns, and a line in the log."""
     survival = t - np.int64(lazy.state[SINCE])
@@ -195,6 +222,9 @@ def _learn(lazy: Lazy, rows: AnyRows, y: Ints, rule: Shifted, bias: float, log: 
         t = t0 + np.int64(i) + 1
         if t - state[SINCE] >= top:
             return int(i)
+        if state[FIXED] == 0.0 and weighs(rule, t):
+            _fix_weight(lazy, rule, t - 1)
+        weight = _weight(lazy, rows, i, bias)
         label, scale, gamma = np.float64(y[i]), state[SCALE], state[GAMMA]
         p = _dot(rows, i, P) + bias * lazy.P[0]
         field = _dot(rows, i, B) + bias * lazy.B[0] - gamma * p  # ⟨v, x⟩
@@ -203,7 +233,8 @@ def _learn(lazy: Lazy, rows: AnyRows, y: Ints, rule: Shifted, bias: float, log: 
         # the row enters P
         _add(rows, i, P, label)
         lazy.P[0] += label * bias
-        state[TOTAL] += label
+        state[TOTAL] += label * weight
+        state[SQUARES] += weight * weight
         state[PULL] += label * field
         state[PULL2] += 2.0 * label * p + x2
         push, a, h = label * gamma, 0.0, 0.0
@@ -211,8 +242,8 @@ def _learn(lazy: Lazy, rows: AnyRows, y: Ints, rule: Shifted, bias: float, log: 
             _end(lazy, log, t, margin, scale)
             state[MISTAKES] += 1.0
             a = rate(rule.schedule, t) / rule.N / scale * label
-            if shifts(rule, state[TOTAL], t):
-                h = a / state[TOTAL]
+            if shifts(rule, state[TOTAL], state[SQUARES], t):
+                h = a * weight / state[TOTAL]
                 state[USED] += 1.0
             elif t > rule.warmup * rule.N:
                 state[UNUSED] += 1.0

@@ -17,6 +17,7 @@ from onepass.certificates import Certificate
 from onepass.errors import ConversionError
 from onepass.rows import Array, Floats
 from onepass.smooth.functions import check_gradient, next_mistake, slope, values
+from onepass.smooth.shift import GradientShift
 from onepass.smooth.threshold import SmoothThreshold
 from onepass.structure import check_structure, refuse_masked
 
@@ -24,7 +25,7 @@ from onepass.structure import check_structure, refuse_masked
 class SmoothThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """sgn f(x; W) for a differentiable f, learned in one pass and cutoff-averaged, with a certificate.
 
-    function, gradient, parameters, hidden, schedule, start
+    function, gradient, parameters, hidden, schedule, start, weighting, warmup
                     as in `onepass.smooth.SmoothThreshold`; f sees x with a last feature 1 if fit_intercept
     conversion      "cutoff": W is the cutoff average; "last": the last one, which has no certificate
     delta, bound    of the certificate, in 0-1 loss; it speaks of the members of the average
@@ -59,6 +60,8 @@ class SmoothThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         check_gradient: bool = False,
         shuffle: bool = True,
         random_state: Any = 0,
+        weighting: str | None = None,
+        warmup: float | None = None,
     ) -> None:
         self.function = function
         self.gradient = gradient
@@ -73,6 +76,8 @@ class SmoothThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         self.check_gradient = check_gradient
         self.shuffle = shuffle
         self.random_state = random_state
+        self.weighting = weighting
+        self.warmup = warmup
 
     def fit(self, X: Any, y: Any) -> SmoothThresholdClassifier:
         """Learn from X, y in one pass, forgetting all that went before."""
@@ -94,8 +99,9 @@ class SmoothThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             return self._learn(X, y, *self._begun(np.unique(classes), X, check_random_state(self.random_state)))
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes: {np.unique(classes)} differ from those of the first call, {self.classes_}")
-        averager, last = copy.deepcopy((self._averager, self.last_))  # together: the averager knows W by identity
-        return self._learn(X, y, self.classes_, averager, last)
+        # together: the averager knows W by identity
+        averager, last, shift = copy.deepcopy((self._averager, self.last_, self._shift))
+        return self._learn(X, y, self.classes_, averager, last, shift)
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Floats, Array]:
         check_structure(X)
@@ -109,8 +115,8 @@ class SmoothThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             return np.column_stack([X, np.ones(len(X))])
         return np.require(X, np.float64, ["C", "W"])
 
-    def _begun(self, classes: Array, X: Floats, random: Any) -> tuple[Array, CutoffAverager, Floats]:
-        """(classes, averager, W) before the first row."""
+    def _begun(self, classes: Array, X: Floats, random: Any) -> tuple[Array, CutoffAverager, Floats, Any]:
+        """(classes, averager, W, shift) before the first row."""
         if len(classes) < 2:
             raise ValueError(f"y: at least two classes are needed, got one class: {classes.tolist()}")
         if len(classes) > 2:
@@ -123,14 +129,15 @@ class SmoothThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         if self.check_gradient:
             beside = W + 0.1 * np.random.default_rng(0).standard_normal(W.size)  # at 0 much that is wrong does not show
             check_gradient(lambda V, x: float(values(function, V, x[None])[0]), partial(slope, function), beside, X[0])
-        return classes, CutoffAverager(1.0, self.delta, bound=self.bound), W
+        return classes, CutoffAverager(1.0, self.delta, bound=self.bound), W, learner.shift_for(W.size)
 
     @property
     def _learner(self) -> SmoothThreshold:
-        return SmoothThreshold(self.function, self.gradient, self.parameters, self.hidden, self.schedule, self.start)
+        given = self.function, self.gradient, self.parameters, self.hidden, self.schedule, self.start
+        return SmoothThreshold(*given, self.weighting, self.warmup)
 
     def _learn(
-        self, X: Floats, y: Array, classes: Array, averager: CutoffAverager, W: Floats
+        self, X: Floats, y: Array, classes: Array, averager: CutoffAverager, W: Floats, shift: GradientShift | None
     ) -> SmoothThresholdClassifier:
         unknown = ~np.isin(y, classes)
         if unknown.any():
@@ -141,13 +148,15 @@ class SmoothThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         first = 0
         while first < len(y):
             i = next_mistake(function, W, X, signs, first)
+            if shift is not None:
+                shift.absorb(function, W, X, signs, first, i)
             if i == len(y):
                 averager.observe(W, 0.0, i - first)
                 break
             averager.observe(W, 1.0, i - first + 1)
-            W = learner.update(function, W, X[i], int(signs[i]), averager.rounds)
+            W = learner.update(function, W, X[i], int(signs[i]), averager.rounds, shift)
             first = i + 1
-        self.classes_, self._averager, self.last_ = classes, averager, W
+        self.classes_, self._averager, self.last_, self._shift = classes, averager, W, shift
         self._kept: dict[str, tuple[Floats, Certificate]] = {}
         return self
 

@@ -14,6 +14,7 @@ from onepass.learners.learner import NonlinearLearner, own_rate
 from onepass.rows import Floats
 from onepass.schedules import InverseRoot, Schedule, rate
 from onepass.smooth.functions import Function, Given, Linear, Quadratic, SoftCommittee, size, slope
+from onepass.smooth.shift import GradientShift, plan_of
 
 NAMES = ("linear", "committee", "quadratic")
 
@@ -28,6 +29,9 @@ class SmoothThreshold(NonlinearLearner):
     parameters  the length of W
     schedule    η(t): one of onepass.schedules or a function of t; None: 1/(inputs·√t)
     start       W before the first row; None: 0 for linear and quadratic, else small random numbers
+    weighting   how gradients are shifted so that output noise cancels: "uniform", "halfspace", "auto", or None: not at
+                all; see `onepass.smooth.shift`. It costs a gradient for every row, not only for mistakes
+    warmup      rows until gradients are shifted; None: 100 for each parameter
 
     Its hypotheses are no linear models: it learns through `onepass.CutoffAverager`, in SmoothThresholdClassifier.
 
@@ -46,6 +50,8 @@ class SmoothThreshold(NonlinearLearner):
     hidden: int = 3
     schedule: Schedule | Callable[[float], float] | None = None
     start: Any = None
+    weighting: str | None = None
+    warmup: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schedule", own_rate(self.schedule))
@@ -86,12 +92,21 @@ class SmoothThreshold(NonlinearLearner):
             return np.zeros(n)
         return np.asarray(rng.standard_normal(n) / math.sqrt(inputs))
 
-    def update(self, function: Function | Given, W: Floats, x: Floats, y: int, t: int) -> Floats:
-        """W after a mistake in round t, a new array."""
+    def shift_for(self, parameters: int) -> GradientShift | None:
+        """The shift before the first row, if there is one."""
+        if self.weighting is None:
+            return None
+        return GradientShift(plan_of(self.weighting, self.warmup, parameters), parameters)
+
+    def update(
+        self, function: Function | Given, W: Floats, x: Floats, y: int, t: int, shift: GradientShift | None = None
+    ) -> Floats:
+        """W after a mistake in round t, a new array; the row enters the shift."""
         eta = float(rate(self.schedule or InverseRoot(1.0 / x.size), t))
         if not 0.0 <= eta < math.inf:
             raise ValueError(f"schedule: {self.schedule!r} gave {eta!r} at t = {t}; it must be finite and not negative")
-        W = W + eta * y * slope(function, W, x)
+        direction = slope(function, W, x) if shift is None else shift.direction(function, W, x, y)
+        W = W + eta * y * direction
         if not np.isfinite(W).all():
             raise DataError(f"round {t}: the weights are no longer finite; rescale the features, or lower the rate")
         return W

@@ -44,7 +44,7 @@ class Protocol:
     delta: float = option(type=click.FloatRange(0, 1, True, True), default=0.05, help="Of certificates.")
     seed: int = option(type=click.IntRange(min=0), default=0, help="Of newswire, splits and orders.")
     threads: int | None = option(type=click.IntRange(min=1), help="Threads; the result does not depend on them.")
-    output: str = option("-o", "--output", type=click.Path(), default=".", help="Folder for the files.")
+    output: str = option("-o", "--output", type=click.Path(), default="reproduced", help="Folder for the files.")
     force: bool = option(is_flag=True, help="Overwrite files.")
 
     def check(self) -> None:
