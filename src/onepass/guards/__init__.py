@@ -1,7 +1,8 @@
 """Guards: what shows, while rows are fed, that they are no independent draws.
 
 `order` looks at the labels' order, `repeats` for blocks of rows that came before, `duplicates` counts rows that equal
-an earlier one. The first two withhold a certificate, the third is only told.
+an earlier one, `drift` tests the scores of models that were frozen on the way. Order, repeats and drift withhold a
+certificate, duplicates are only told.
 """
 
 from __future__ import annotations
@@ -10,6 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from onepass.guards.drift import (
+    LEVEL,
+    DriftEvidence,
+    DriftState,
+    begin_segment,
+    check_drift,
+    drift_evidence,
+    drift_reason,
+    no_drift,
+    observe_scores,
+)
 from onepass.guards.duplicates import Duplicates, check_duplicates, count_rows, no_duplicates
 from onepass.guards.fingerprints import fingerprints
 from onepass.guards.order import (
@@ -23,17 +35,32 @@ from onepass.guards.order import (
     order_state,
 )
 from onepass.guards.repeats import Repeats, check_repeats, no_repeats, observe_prints, repeat_reason, stream_hash
-from onepass.rows import AnyRows, Dense, Ints
+from onepass.rows import AnyRows, Dense, Floats, Ints
 from onepass.state_checks import need_fields
 
-SINGLES = 64  # rows fed one by one that are fingerprinted together: a call for each costs as much as learning it
+SINGLES = 64  # rows fed one by one that are looked at together: a call for each costs as much as learning it
+SEEDS = (1 << 64) - 1
 
 
 class Guards:
     """All guards of one pass: `observe` the rows as they are fed, then ask for `reasons`."""
 
-    def __init__(self, classes: int, *, order: bool, repeats: bool) -> None:
-        self.watches_order, self.watches_repeats = order, repeats
+    def __init__(
+        self,
+        classes: int,
+        *,
+        order: bool,
+        repeats: bool,
+        drift: bool = False,
+        on_drift: str = "withhold",
+        seed: int = 0,
+    ) -> None:
+        self.watches_order, self.watches_repeats, self.watches_drift = order, repeats, drift
+        self.drift: DriftState = no_drift()
+        self._withholds_drift = on_drift != "ignore"
+        self.seed = np.uint64(seed & SEEDS)
+        self._scores: list[Floats] = []  # of rows fed one by one that are not tested yet
+        self._tested = 0  # the number of the row before them
         self.order: Order = order_state(classes)
         self.repeats: Repeats = no_repeats()
         self.duplicates: Duplicates = no_duplicates()
@@ -50,6 +77,33 @@ class Guards:
                 self._fingerprint(rows, y)
         if self._counts_labels:
             observe_labels(self.order, y)
+
+    def observe_scores(self, scores: Floats | None, rounds: int) -> None:
+        """Test the scores of a frozen model on the rows after so many; None: there is no such model yet."""
+        if scores is None or not self.watches_drift:
+            return
+        if not self._scores:
+            self._tested = rounds
+        self._scores.append(scores)
+        if len(scores) > 1 or len(self._scores) == SINGLES:
+            self._test()
+
+    def restart(self) -> None:
+        """The rows from now on are another stream: their order and their scores are looked at anew."""
+        self._test()
+        self.order, self.drift = order_state(len(self.order.seen)), no_drift()
+
+    def begin_segment(self, tester: int) -> None:
+        """From now on this tester looks at the scores of another frozen model."""
+        self._test()
+        begin_segment(self.drift, tester)
+
+    def _test(self) -> None:
+        """Test the scores that wait."""
+        if self._scores:
+            waiting, self._scores = self._scores, []
+            scores = waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
+            observe_scores(self.drift, scores, self.seed, self._tested + 1, LEVEL)
 
     def _wait(self, x: Any, y: Ints) -> None:
         """A single row waits for others before the costly look."""
@@ -75,8 +129,15 @@ class Guards:
         found = (
             order_reason(self.order) if self.watches_order else None,
             repeat_reason(self.repeats) if self.watches_repeats else None,
+            None if (found := self.drifted) is None or not self._withholds_drift else drift_reason(found),
         )
         return tuple(reason for reason in found if reason is not None)
+
+    @property
+    def drifted(self) -> DriftEvidence | None:
+        """The evidence that rows drift; None: it is not tested."""
+        self._test()
+        return drift_evidence(self.drift) if self.watches_drift else None
 
     @property
     def one_label_only(self) -> bool:
@@ -103,16 +164,19 @@ class Guards:
     def state(self) -> dict[str, Any]:
         """What has been seen so far, sharing its arrays."""
         self.flush()
-        return {"order": self.order, "repeats": self.repeats, "duplicates": self.duplicates}
+        self._test()
+        return {"order": self.order, "repeats": self.repeats, "duplicates": self.duplicates, "drift": self.drift}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
         self.order, self.repeats, self.duplicates = state["order"], state["repeats"], state["duplicates"]
-        self._single = []
+        self.drift = state["drift"]
+        self._single, self._scores = [], []
 
-    def check_state(self, state: Any) -> None:
-        """Raise CheckpointError unless a pass with these guards can have this state."""
+    def check_state(self, state: Any, rounds: int) -> None:
+        """Raise CheckpointError unless a pass of so many rounds with these guards can have this state."""
         need_fields(state, self.state(), "the guards")
         check_order(state["order"], self.order)
         check_repeats(state["repeats"])
         check_duplicates(state["duplicates"])
+        check_drift(state["drift"], self.drift, rounds)

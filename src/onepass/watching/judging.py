@@ -27,7 +27,7 @@ class Board(NamedTuple):
     wrong: npt.NDArray[np.uint8]  # (slots): whether it misjudges the row
     elders: Ints  # (slots): the slot of its elder, −1: none is watched; −2: the slot is empty
     recent: Floats  # (1024): a ring
-    progress: Ints  # scores that have entered it; the slot of the newest candidate, −1: none
+    progress: Ints  # scores that have entered it; the slots of the newest candidate and of the two tested, −1: none
 
 
 def _add_rows(rows, i, weights, lanes, group, sums):  # type: ignore[no-untyped-def]
@@ -80,11 +80,15 @@ def _bin(borders: Floats, score: float) -> int:
 
 
 @jit
-def watch_two(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched) -> None:
-    """Two classes, labels ±1: count what every watched model makes of these rows. They were looked at before."""
+def watch_two(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched, scores: Floats) -> None:
+    """Two classes, labels ±1: count what every watched model makes of these rows. They were looked at before.
+
+    `scores` (rows, 4) is for those of the models that are tested: signed by the label and as it is, of each.
+    """
     weights, intercepts, sums, wrong, elders = board.weights, board.intercepts, board.sums, board.wrong, board.elders
     met, mistakes, pair, bins, borders = counts.rows, counts.mistakes, counts.pair, counts.bins, counts.borders
     recent, entered, newest = board.recent, np.uint64(board.progress[0]), board.progress[1]
+    first, second = board.progress[2], board.progress[3]
     slots = np.uint64(elders.size)
     for i in range(np.uint64(y.size)):
         sums[:] = 0.0
@@ -101,6 +105,10 @@ def watch_two(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched
             if np.int64(k) == newest:
                 recent[entered & np.uint64(RECENT - 1)] = score
                 entered += np.uint64(1)
+            if np.int64(k) == first:
+                scores[i, 0], scores[i, 1] = y[i] * score, score
+            if np.int64(k) == second:
+                scores[i, 2], scores[i, 3] = y[i] * score, score
         for k in range(slots):
             if elders[k] >= 0:
                 pair[k, label, wrong[elders[k]], wrong[k]] += 1
@@ -108,11 +116,15 @@ def watch_two(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched
 
 
 @jit
-def watch_several(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched) -> None:
-    """Several classes, labels 0, 1, …: the same, and the score in the bins is the margin of the class chosen."""
+def watch_several(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched, scores: Floats) -> None:
+    """Several classes, labels 0, 1, …: the same, and the score in the bins is the margin of the class chosen.
+
+    Signed by the label it is the lead of the label's own class over the best other one.
+    """
     weights, intercepts, sums, wrong, elders = board.weights, board.intercepts, board.sums, board.wrong, board.elders
     met, mistakes, pair, bins, borders = counts.rows, counts.mistakes, counts.pair, counts.bins, counts.borders
     recent, entered, newest = board.recent, np.uint64(board.progress[0]), board.progress[1]
+    first_tested, second_tested = board.progress[2], board.progress[3]
     slots, lanes = np.uint64(elders.size), np.uint64(intercepts.size)
     outputs = lanes // slots
     for i in range(np.uint64(y.size)):
@@ -139,6 +151,10 @@ def watch_several(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Wat
             if np.int64(k) == newest:
                 recent[entered & np.uint64(RECENT - 1)] = top - second
                 entered += np.uint64(1)
+            if np.int64(k) == first_tested:
+                scores[i, 0], scores[i, 1] = own - rival, top - second
+            if np.int64(k) == second_tested:
+                scores[i, 2], scores[i, 3] = own - rival, top - second
         for k in range(slots):
             if elders[k] >= 0:
                 pair[k, label, wrong[elders[k]], wrong[k]] += 1

@@ -66,26 +66,33 @@ class WatchedModels:
             weights[: self.board.weights.size] = self.board.weights
             self.board = self.board._replace(weights=weights)
 
-    def watch(self, rows: AnyRows, y: Ints, rounds: int, width: int, hinge_bound: float) -> None:
-        """Count what every candidate makes of these rows, of at most so many features, after so many rounds."""
-        if self.board.progress[1] < 0:  # none is frozen yet
-            return
+    def watch(self, rows: AnyRows, y: Ints, rounds: int, width: int, hinge_bound: float) -> Floats | None:
+        """Count what every candidate makes of these rows, of at most so many features, after so many rounds.
+
+        What comes back are the scores of the two that are tested for drift, (rows, 4): signed by the label and as they
+        are, of each; NaN where there is only one. None: there is none yet.
+        """
+        if self.board.progress[1] < 0:
+            return None
+        scores = np.full((len(y), 4), np.nan)
         if width > self.width:
             self.widen(width)
         last = last_look(rounds + len(y))
         if last <= rounds or last == rounds + len(y):
-            self._count(rows, y, hinge_bound)
+            self._count(rows, y, hinge_bound, scores)
         else:
-            self._count(part(rows, 0, last - rounds), y[: last - rounds], hinge_bound)
+            at = last - rounds
+            self._count(part(rows, 0, at), y[:at], hinge_bound, scores[:at])
             self._look()
-            self._count(part(rows, last - rounds, len(y)), y[last - rounds :], hinge_bound)
+            self._count(part(rows, at, len(y)), y[at:], hinge_bound, scores[at:])
         if last == rounds + len(y):
             self._look()
+        return scores
 
-    def _count(self, rows: AnyRows, y: Ints, hinge_bound: float) -> None:
+    def _count(self, rows: AnyRows, y: Ints, hinge_bound: float, scores: Floats) -> None:
         counts = self.counts
         kernel = watch_two if self.outputs == 1 else watch_several
-        kernel(rows, y, self.bias, self.board, counts)
+        kernel(rows, y, self.bias, self.board, counts, scores)
         if self.tally is not None:
             for slot in np.flatnonzero(counts.frozen):
                 watch(head_of(self._weights(int(slot)), self.bias), rows, y, self.tally, int(slot), hinge_bound)
@@ -113,8 +120,12 @@ class WatchedModels:
             slots //= 2
         return slots
 
-    def freeze(self, rounds: int, sum_so_far: Callable[[], Floats]) -> None:
-        """After round `rounds` of the grid; the sum is Σ of the hypothesis in use so far, intercept first."""
+    def freeze(self, rounds: int, sum_so_far: Callable[[], Floats]) -> list[int]:
+        """After round `rounds` of the grid; the sum is Σ of the hypothesis in use so far, intercept first.
+
+        What comes back are the testers of drift (0, 1) that test this candidate from now on: the first from every power
+        of two to the next (or where what it has tested is watched no more), the second from ¾ to 5/4 of it.
+        """
         total = sum_so_far()
         if rounds >= FIRST:
             self.must_fit(len(total) - 1)
@@ -123,6 +134,8 @@ class WatchedModels:
         self.sums[rounds] = total
         for old in [s for s in self.sums if 2 * s < max(FIRST, next_freezing(rounds))]:
             del self.sums[old]
+        newest, *tested = self.board.progress[1:].tolist()
+        return [tester for tester, slot in enumerate(tested) if slot == newest] if rounds >= FIRST else []
 
     def _enter(self, s: int, total: Floats) -> None:
         """Candidate s takes the slot of the oldest."""
@@ -145,7 +158,11 @@ class WatchedModels:
             self.tally.product[slot] = 1.0
         self._write(slot, s, total)
         self._seat()
-        self.board.progress[:] = 0, slot
+        first, second = self.board.progress[2:].tolist()
+        leading = s >> max(0, s.bit_length() - 3)  # 4: a power of two; 5: 5/4 of it; 6: ¾ of the next
+        first = slot if leading == 4 or first in (-1, slot) else first
+        second = slot if leading == 6 else -1 if leading == 5 or second == slot else second
+        self.board.progress[:] = 0, slot, first, second
 
     def _elder_of(self, s: int) -> int:
         """The round of the candidate four steps older, or the oldest that will still be watched; 0: none.
@@ -281,10 +298,11 @@ class WatchedModels:
             need_same_shapes(state["tally"], empty_tally(slots), what)
         need(is_count(state["width"]) and state["width"] <= width, what)
         need(is_count(state["since"]) and state["since"] <= rounds, what)
-        for name, size in (("intercepts", lanes), ("recent", RECENT), ("progress", 2)):
+        for name, size in (("intercepts", lanes), ("recent", RECENT), ("progress", 4)):
             need_alike(state[name], getattr(self.board, name), what)
             need(state[name].size == size and bool(np.isfinite(state[name]).all()), what)
-        need(state["progress"][0] >= 0 and -1 <= state["progress"][1] < slots, what)
+        entered, *places = state["progress"].tolist()
+        need(entered >= 0 and all(-1 <= slot < slots for slot in places), what)
         weights = state["weights"]
         need_alike(weights, self.board.weights, what)
         need(weights.size % lanes == 0 and bool(np.isfinite(weights).all()), what)
@@ -308,5 +326,5 @@ def _copied(counts: Watched) -> Watched:
 def _board(slots: int, outputs: int, room: int) -> Board:
     lanes = slots * outputs
     weights, intercepts, sums = np.zeros(room * lanes), np.zeros(lanes), np.zeros(4 * lanes)
-    elders, progress = np.full(slots, -2), np.array([0, -1])
+    elders, progress = np.full(slots, -2), np.array([0, -1, -1, -1])
     return Board(weights, intercepts, sums, np.zeros(slots, dtype=np.uint8), elders, np.zeros(RECENT), progress)
