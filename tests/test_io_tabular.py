@@ -85,7 +85,9 @@ def test_csv_cut_anywhere_is_the_same_csv(csv_file, cells, block_size):
     rows = "".join('"{}","c{}"\n'.format(value, text.replace('"', '""')) for text, value in cells)
     values, labels, _ = read(csv_file("x,y\n" + rows), target="y", block_size=block_size)
     assert values[:, 0].tolist() == [value for _, value in cells]
-    assert [label.replace("\r\n", "\n") for label in labels] == [f"c{text}".replace("\r\n", "\n") for text, _ in cells]
+    assert [label.replace("\r\n", "\n") for label in labels] == [
+        f"c{text}".replace("\r\n", "\n").strip() for text, _ in cells
+    ]
 
 
 @settings(deadline=None, max_examples=150)
@@ -123,7 +125,6 @@ def test_a_column_that_turns_to_text_is_an_error_with_its_row(csv_file, block_si
         block_size=block_size,
     )
     assert (error.line, error.column, error.value) == (MANY + 3, 1, b"abc,1")
-    assert "x number, y number" in str(error)
     assert "categorical=['x']" in error.remedy
 
 
@@ -141,9 +142,10 @@ def test_headers_and_targets(csv_file):  # 26
     assert labels is None
     values, labels, _ = read(csv_file("y,b\n1,2\n"), target="class", labelled=False)
     assert (values.tolist(), labels) == ([[1, 2]], None)
-    fails("separated by ';'.*delimiter=';'", csv_file("a;y\n1;2\n"), target="y")
-    values, labels, _ = read(csv_file("a;y\n1;2\n"), delimiter=";")
-    assert values.tolist() == [[1]]
+    fails("separated by ';'.*delimiter=';'", csv_file("a;y\n1;2\n"), target="y", delimiter=",")
+    for text in ("a;y\n1;2\n", "a\ty\n1\t2\n", "a|y\n1|2\n", " a  y\n1\t  2 \n"):
+        values, labels, _ = read(csv_file(text))
+        assert (values.tolist(), labels.tolist()) == ([[1]], [2])
 
 
 def test_text_columns_must_be_declared(csv_file):
@@ -171,7 +173,7 @@ def test_categories_are_hashed_after_the_numbers(csv_file):
     path = csv_file("a,city,y\n3,Rome,1\n0,Oslo,0\n7,Rome,1\n")
     with open_stream(path, categorical=["city"], bits=5) as stream:
         (chunk,) = stream
-    rome, oslo = (1 + oracle.murmur3(f"city={city}".encode()) % 32 for city in ("Rome", "Oslo"))
+    rome, oslo = (1 + oracle.murmur3(city, oracle.murmur3(b"city")) % 32 for city in (b"Rome", b"Oslo"))
     assert chunk.rows.indptr.tolist() == [0, 2, 3, 5]
     assert chunk.rows.indices.tolist() == [0, rome, oslo, 0, rome]
     assert chunk.rows.values.tolist() == [3, 1, 1, 7, 1]
@@ -201,7 +203,7 @@ def test_a_missing_label_is_one_where_none_is_needed(csv_file, tmp_path):
         fails("row 2: column 'y' has no value. Fix: leave out rows", tmp_path / "d.parquet")
         np.testing.assert_array_equal(read(tmp_path / "d.parquet", labelled=False)[1], expected)
     parquet.write_table(pa.table({"a": [1.0, 2.0], "y": pa.nulls(2)}), tmp_path / "d.parquet")
-    fails("'y' holds only nulls", tmp_path / "d.parquet")
+    fails("row 1: column 'y' has no value", tmp_path / "d.parquet")
     values, labels, _ = read(tmp_path / "d.parquet", labelled=False)
     assert (values.tolist(), labels) == ([[1], [2]], None)
 
@@ -209,7 +211,7 @@ def test_a_missing_label_is_one_where_none_is_needed(csv_file, tmp_path):
 def test_missing_categories(csv_file):
     path = csv_file("c,y\nx,1\n,0\n")
     fails("column 'c' has no value", path, categorical=["c"])
-    place = oracle.murmur3(b"c=") % 2**18
+    place = oracle.murmur3(b"", oracle.murmur3(b"c")) % 2**18
     for missing, expected in (("zero", []), ("indicator", [place])):
         with open_stream(path, categorical=["c"], missing=missing) as stream:
             (chunk,) = stream
@@ -228,7 +230,6 @@ def test_missing_categories(csv_file):
         ("1_0", "not a number", 4),
         ('"1 e5"', "not a number", 5),
         ("spam", "not a number", 3),
-        ("\f", "not a number", 4),
     ],
 )
 @pytest.mark.parametrize("at", [2, 3, 700, 2000])  # in the sample that decides what the columns are, and beyond it
@@ -331,15 +332,17 @@ def test_text_labels_are_kept(csv_file):
 def test_files_with_other_columns_are_refused_by_name(tmp_path):  # 27
     (tmp_path / "1.csv").write_text("a,y\n1,2\n")
     (tmp_path / "2.csv").write_text("b,y\n1,2\n")
-    assert fails("other columns.*b number, y number here, a number, y number there", tmp_path).source == str(
-        tmp_path / "2.csv"
-    )
+    assert fails("column a is not there. Columns: b, y", tmp_path).source == str(tmp_path / "2.csv")
+    (tmp_path / "2.csv").write_text("y,z,a\n1,9,2\n")
+    values, labels, stream = read(tmp_path)
+    assert (values.tolist(), labels.tolist()) == ([[1], [2]], [2, 1])
+    assert any("not used: z" in note for note in stream.notes)
     (tmp_path / "2.csv").write_text("a,y\n3,4\nx,2\n")
     error = fails("'a' holds numbers, but here 'x'", tmp_path)
     assert (error.source, error.line) == (str(tmp_path / "2.csv"), 3)
     parquet.write_table(pa.table({"a": [1.0], "y": [1]}), tmp_path / "1.pq")
     parquet.write_table(pa.table({"a": ["x"], "y": [1]}), tmp_path / "2.pq")
-    fails("holds text|other columns", [tmp_path / "1.pq", tmp_path / "2.pq"])
+    fails("'a' holds numbers, but here 'x'", [tmp_path / "1.pq", tmp_path / "2.pq"])
 
 
 @settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -446,7 +449,7 @@ def test_a_table_without_columns_is_an_error_not_an_endless_one(tmp_path):
     frame = FRAME.select(["a", "b"])
     with ipc.new_file(tmp_path / "d.arrow", frame.schema) as out:
         out.write_table(frame)
-    fails("no column to read", tmp_path / "d.arrow", labelled=False, ignore=["a", "b"])
+    fails("no column to learn from", tmp_path / "d.arrow", labelled=False, ignore=["a", "b"])
 
 
 def test_a_footer_that_promises_too_few_rows_is_an_error(tmp_path):

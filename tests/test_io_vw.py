@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import oracles_io as oracle
 from onepass.errors import DataError
 from onepass.io import open_stream
-from onepass.io.hashing import hashed, murmur3_of
 from onepass.io.vw import VowpalWabbit
+from onepass.tables.hashing import hashed, murmur3_of
 from test_io_svmlight import Definition, plain, read, rows_of
 
 

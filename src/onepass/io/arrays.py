@@ -21,10 +21,11 @@ from onepass._jit import jit
 from onepass.errors import Argument, DataError, Phrase, printable
 from onepass.io.blocks import Work
 from onepass.io.chunk import Labels
-from onepass.io.lines import KEEP_SUM, BadLine, LineError, Parsed, tidy
+from onepass.io.lines import BadLine, LineError, Parsed
 from onepass.io.options import between
 from onepass.io.sources import Source
 from onepass.rows import Dense, Rows
+from onepass.tables.sorting import KEEP_SUM, tidy
 
 CELLS = 1 << 17  # numbers in a chunk
 

@@ -1,8 +1,8 @@
 """CSV and TSV: blocks of whole records, each parsed by pyarrow in a worker.
 
-A sample of the first rows decides, once and for all, whether there is a header and which columns are numbers; a cell
-that says otherwise is an error with its line and column, in our own words. In CSV a quoted field may hold newlines; in
-TSV a quote is a letter like any other.
+A sample of the first rows decides, once and for all, what separates the fields, whether there is a header and what the
+columns are; a cell that says otherwise is an error with its line and column, in our own words. In CSV a quoted field
+may hold newlines; in TSV a quote is a letter like any other. Fields may also be separated by runs of spaces.
 """
 
 from __future__ import annotations
@@ -22,40 +22,31 @@ import numpy as np
 from onepass.errors import Argument, DataError, Phrase, printable
 from onepass.io import detect
 from onepass.io.blocks import Load, Work, blocks, record_ends, records
-from onepass.io.chunk import Bytes, Labels
-from onepass.io.columns import (
-    NUMBER,
-    TEXT,
-    CellError,
-    ColumnPlan,
-    TableOptions,
-    examples,
-    hash_or_ignore,
-    make_plan,
-    no_label,
-    no_value,
-    target_place,
-    text_places,
-)
-from onepass.io.lines import BadLine, LineError, Parsed, carriage_return, closed, finite
+from onepass.io.chunk import Bytes
+from onepass.io.columns import TableOptions
+from onepass.io.layout import Examples, Layout, layout_of
+from onepass.io.lines import BadLine, LineError, Parsed, carriage_return, closed
 from onepass.io.sources import BOM, HEAD, Source
-from onepass.rows import AnyRows, Dense, Ints, count
+from onepass.rows import Dense, Ints, count
+from onepass.tables.finding import is_number
+from onepass.tables.plan import LOOKED_AT, NULLS, CellError
 
-NULLS = ["", "NA", "N/A", "nan", "NaN", "null", "NULL", "None", "?"]
-SAMPLE = 1000  # rows
-NOTHING: tuple[AnyRows, Labels | None] = Dense(np.zeros((0, 0))), None
+SPACES = " "  # separates fields by any number of spaces and tabs
+MARKS = ",;\t|"
+NOTHING = Examples(Dense(np.zeros((0, 0))), None)
+PADDED = [*NULLS, *(pad for null in NULLS for pad in (f" {null}", f"{null} "))]  # as they often stand behind a comma
 
 
 @dataclass(frozen=True)
 class Csv(TableOptions):
-    """The format with its options: those of every table, and header (None: look), delimiter, quote.
+    """The format with its options: those of every table, and header and delimiter (None: look), quote.
 
     width: how many columns a table without header had that a model was trained on. One that has all but the target is
     then known as such, and its columns go by the same numbers.
     """
 
     header: bool | None = None
-    delimiter: str = ","
+    delimiter: str | None = None
     quote: str | None = '"'
     width: int | None = None
 
@@ -69,10 +60,11 @@ class Csv(TableOptions):
     @property
     def splits(self) -> bool:
         """Not if quotes can hold newlines: what a newline is depends on all that comes before."""
-        return self.quote is None
+        return self._quote is None
 
     def works(self, source: Source, skip: bool) -> Iterator[Work]:
         """Blocks of records, and how many bytes of the first are the header."""
+        self._find_mark(source)
         sample, body = self._sample(source)
         if not sample:
             return
@@ -81,14 +73,37 @@ class Csv(TableOptions):
             what = "the header" if header else "data, there is no header"
             source.note(Phrase("{}: the first row is {} ({})", printable(source.path), what, Argument("header")))
         names = sample[0] if header else self._numbers(len(sample[0]))
-        plan = self._sure_plan(names, sample[header:], header, source)
-        loads = blocks(source) if self.quote is None else records(source, self.delimiter, self.quote)
+        if not sample[header:]:  # names, and nothing else
+            if (likely := detect.lines_of(source.head)) is not None:
+                raise _another(likely, "no rows behind the first", source)
+            return
+        layout = self._sure_layout(names, sample[header:][:LOOKED_AT], header, source)
+        loads = blocks(source) if self._quote is None else records(source, self.mark, self._quote)
         for load in loads:
-            yield Work(load.consumed, partial(self._parse, load, plan, body if header else 0, skip))
+            yield Work(load.consumed, partial(self._parse, load, layout, body if header else 0, skip))
+
+    @property
+    def mark(self) -> str:
+        """What separates fields: as told, or as the first file showed."""
+        return self.delimiter or self.settled.mark or ","
+
+    @property
+    def _quote(self) -> str | None:
+        return None if self.mark == SPACES else self.quote
+
+    def _find_mark(self, source: Source) -> None:
+        if self.delimiter is None and self.settled.mark is None:
+            self.settled.mark = mark_of(source.head, self.quote)
+            if self.settled.mark not in (",", None):
+                shown = "spaces" if self.settled.mark == SPACES else repr(self.settled.mark)
+                source.note(
+                    Phrase("{}: fields are separated by {} ({})", printable(source.path), shown, Argument("delimiter"))
+                )
 
     def _numbers(self, size: int) -> list[str]:
         """The names of columns that have none."""
-        unlabelled = [str(place) for place in range(self.width or 0) if str(place) != self.target]
+        target = self.target if self.plan is None else self.plan.target
+        unlabelled = [str(place) for place in range(self.width or 0) if str(place) != target]
         if self.labelled is False and len(unlabelled) == size:
             return unlabelled
         return [str(place) for place in range(size)]
@@ -101,10 +116,10 @@ class Csv(TableOptions):
             head = source.see(size)
         if len(head) == size:
             head = head[: head.rfind(b"\n") + 1]
-        rows = [row for _, row in itertools.islice(self._numbered(head.decode("utf-8", "replace")), SAMPLE)]
+        rows = [row for _, row in itertools.islice(self._numbered(head.decode("utf-8", "replace")), LOOKED_AT + 1)]
         start = 0
         text, size = closed(head)
-        for end in record_ends(text[:size], self.delimiter, self.quote).tolist():
+        for end in record_ends(text[:size], self.mark, self._quote).tolist():
             if head[start:end].strip(b"\r\n"):
                 try:
                     head[start:end].decode()  # names must be right; of other rows their own block will say
@@ -119,8 +134,13 @@ class Csv(TableOptions):
 
     def _numbered(self, text: str) -> Iterator[tuple[int, list[str]]]:
         """Each record with the number of lines before it."""
-        quoting: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if self.quote is None else {"quotechar": self.quote}
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, **quoting)
+        if self.mark == SPACES:
+            for number, line in enumerate(text.split("\n")):
+                if line.strip():
+                    yield number, line.split()
+            return
+        quoting: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if self._quote is None else {"quotechar": self.quote}
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.mark, **quoting)
         before = 0
         with suppress(csv.Error):  # it has limits that pyarrow, whose word counts, has not
             for row in reader:
@@ -128,14 +148,14 @@ class Csv(TableOptions):
                     yield before, row
                 before = reader.line_num
 
-    def _sure_plan(self, names: list[str], rows: list[list[str]], header: bool, source: Source) -> ColumnPlan:
-        """The plan, unless the columns do not fit, or there is but one, because this is no table at all."""
+    def _sure_layout(self, names: list[str], rows: list[list[str]], header: bool, source: Source) -> Layout:
+        """The layout, unless the columns do not fit, or there is but one, because this is no table at all."""
         likely = detect.lines_of(source.head)
         if likely is not None and len(names) == 1 and self.text_column is None:
             raise _another(likely, "one column only", source)
         self._check_width(names[0] if header else rows[0][0], len(names), source)
         try:
-            return self._plan(names, rows, header, source)
+            return self._layout(names, rows, header, source)
         except DataError as error:
             if likely is None:
                 raise
@@ -143,7 +163,7 @@ class Csv(TableOptions):
 
     def _check_width(self, first: str, width: int, source: Source) -> None:
         if width == 1 and self.text_column is None:
-            other = next((mark for mark in ";\t|" if mark in first), None)
+            other = next((mark for mark in MARKS if mark in first), None)
             if other is not None:
                 raise DataError(
                     f"one column only: the fields seem to be separated by {other!r}",
@@ -151,47 +171,44 @@ class Csv(TableOptions):
                     remedy=Argument("format", "tsv") if other == "\t" else Argument("delimiter", other),
                 )
 
-    def _plan(self, names: list[str], rows: list[list[str]], header: bool, source: Source) -> ColumnPlan:
-        kinds = [_kind([row[j] for row in rows if j < len(row)]) for j in range(len(names))]
-        for place in text_places(self, names, source.path):
-            kinds[place] = TEXT
-        target = target_place(self, names, source.path)
-        if target is not None and not all(_is_number(row[target]) for row in rows if target < len(row)):
-            kinds[target] = TEXT  # a label that is no number is a label like the others
-        if self._plans and len(names) == len(self._plans[0].kinds):
-            kinds = list(self._plans[0].kinds)  # a sample decides once: a later file must keep to it, line by line
-        return self.settle(make_plan(self, names, kinds, source.path)._replace(header=header), source.path)
+    def _layout(self, names: list[str], rows: list[list[str]], header: bool, source: Source) -> Layout:
+        import pyarrow
 
-    def _parse(self, load: Load, plan: ColumnPlan, body: int, skip: bool) -> Parsed:
+        whole = [row for row in rows if not {"\0", "\ufffd"} & {*"".join(row)}]  # of others their own line will say
+        whole = whole or rows
+        sample = [pyarrow.array([row[j] for row in whole if j < len(row)], pyarrow.string()) for j in range(len(names))]
+        return layout_of(names, sample, self, source.path, source.note, header)
+
+    def _parse(self, load: Load, layout: Layout, body: int, skip: bool) -> Parsed:
         block = load.block()
         text = block.text[: block.size]
         first = max(0, min(block.size, body - block.start))  # bytes of the header
         bad = list[BadLine]()
         try:
-            rows, labels = self._examples(text[first:], plan)
+            found = self._examples(text[first:], layout)
         except CellError:
-            bad, good = self._sift(text, first, plan, skip)
+            bad, good = self._sift(text, first, layout, skip)
             try:
-                rows, labels = self._examples(good, plan) if skip else NOTHING
+                found = self._examples(good, layout) if skip else NOTHING
             except CellError as cell:  # what is good alone is good together: this would be a fault of ours
-                raise AssertionError(f"a good record turned bad: {cell.fault.message}") from cell
+                raise AssertionError(f"a good record turned bad: {cell.message}") from cell
         lines = int(np.count_nonzero(text == 10))
-        places = None if lines == count(rows) else self._places(text, first, bad)
-        return Parsed(rows, labels, lines, bad, 0, block.start, block.stop, places)
+        places = None if lines == count(found.rows) else self._places(text, first, bad)
+        return Parsed(found.rows, found.labels, lines, bad, 0, block.start, block.stop, places, found.met)
 
     def _places(self, text: Bytes, first: int, bad: list[BadLine]) -> Ints:
         """The line of each good record behind the header: others are blank, bad, or go on in the next line."""
-        ends = record_ends(text, self.delimiter, self.quote)
+        ends = record_ends(text, self.mark, self._quote)
         begins = np.concatenate([[0], ends[:-1]])
         blank = (text[begins] == 10) | ((text[begins] == 13) & (ends - begins == 2))
         lines = np.concatenate([[0], np.cumsum(text == 10)])[begins]
         places: Ints = lines[(begins >= first) & ~blank & ~np.isin(lines, [line for line, _, _ in bad])]
         return places
 
-    def _sift(self, text: Bytes, first: int, plan: ColumnPlan, skip: bool) -> tuple[list[BadLine], Bytes]:
+    def _sift(self, text: Bytes, first: int, layout: Layout, skip: bool) -> tuple[list[BadLine], Bytes]:
         """(bad records, the others): the block is halved until what cannot be read is one record. Without `skip` the
         first bad record is enough."""
-        ends = record_ends(text, self.delimiter, self.quote)
+        ends = record_ends(text, self.mark, self._quote)
         ends = np.concatenate([[first], ends[ends > first]])
         bad, good = list[BadLine](), list[Bytes]()
         waiting = [(0, len(ends) - 1)]
@@ -199,7 +216,7 @@ class Csv(TableOptions):
             begin, end = waiting.pop()
             piece = text[ends[begin] : ends[end]]
             try:
-                self._examples(piece, plan)
+                self._examples(piece, layout)
                 good.append(piece)
             except CellError as cell:
                 if end - begin > 1:
@@ -208,58 +225,68 @@ class Csv(TableOptions):
                     continue
                 record = piece.tobytes().removesuffix(b"\n").removesuffix(b"\r")
                 line = int(np.count_nonzero(text[: ends[begin]] == 10))
-                bad.append(BadLine(line, record, self._fault(record, plan) or cell.fault))
+                bad.append(
+                    BadLine(line, record, self._fault(record, layout) or LineError(cell.message, None, cell.remedy))
+                )
         return bad, np.concatenate([text[:0], *good])
 
-    def _examples(self, text: Bytes, plan: ColumnPlan) -> tuple[AnyRows, Labels | None]:
+    def _examples(self, text: Bytes, layout: Layout) -> Examples:
         if not text.size:
             return NOTHING
         returns = np.flatnonzero(text[:-1] == 13)
         if (text[returns + 1] != 10).any() and self._lone_return(text):  # Arrow would end a row there
-            raise CellError(0, LineError("a carriage return in the middle of a line"))
-        return examples(self._columns(text, plan), plan, self)
+            raise CellError(0, "a carriage return in the middle of a line")
+        return layout.examples(self._columns(text, layout))
 
     def _lone_return(self, text: Bytes) -> bool:
         """Whether a carriage return stands neither in quotes nor before a newline."""
-        if self.quote is None or not (text == ord(self.quote)).any():
+        if self._quote is None or not (text == ord(self._quote)).any():
             return True
         return any(
-            _fields(text[start:end].tobytes(), self.delimiter, self.quote) is None
-            for start, end in itertools.pairwise([0, *record_ends(text, self.delimiter, self.quote).tolist()])
+            _fields(text[start:end].tobytes(), self.mark, self._quote) is None
+            for start, end in itertools.pairwise([0, *record_ends(text, self.mark, self._quote).tolist()])
             if (text[start:end] == 13).any()
         )
 
-    def _columns(self, text: Bytes, plan: ColumnPlan) -> dict[int, Any]:
-        """The block's columns that matter, by place."""
+    def _columns(self, text: Bytes, layout: Layout) -> dict[int, Any]:
+        """The block's columns that matter, by place: read as what they hold, or as text where that is not so simple."""
+        import pyarrow
+
+        if (text == 0).any():
+            raise CellError(0, "a NUL byte: this is not text")
+        if self.mark == SPACES:
+            single = re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)", b"", re.sub(rb"[ \t]+", b" ", text.tobytes()))
+            text = np.frombuffer(single, np.uint8)
+        types = {place: layout.type_of(place) for place in layout.used}
+        try:
+            return self._read(text, layout, types)
+        except pyarrow.ArrowInvalid:
+            pass
+        try:
+            return self._read(text, layout, dict.fromkeys(types, pyarrow.string()))
+        except pyarrow.ArrowInvalid as error:
+            raise CellError(0, printable(str(error))) from error
+
+    def _read(self, text: Bytes, layout: Layout, types: dict[int, Any]) -> dict[int, Any]:
         import pyarrow
         from pyarrow import csv as arrow_csv
 
-        if (text == 0).any():
-            raise CellError(0, LineError("a NUL byte: this is not text"))
-        quoted = self.quote is not None and bool((text == ord(self.quote)).any())
-        floats, strings = pyarrow.float64(), pyarrow.string()
-        names = [str(place) for place in range(len(plan.names))]
-        try:
-            table = arrow_csv.read_csv(
-                pyarrow.BufferReader(pyarrow.py_buffer(text)),
-                arrow_csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=names),
-                arrow_csv.ParseOptions(
-                    delimiter=self.delimiter, quote_char=self.quote or False, newlines_in_values=quoted
-                ),
-                arrow_csv.ConvertOptions(
-                    column_types={
-                        names[place]: floats if plan.kinds[place] == NUMBER else strings for place in plan.used
-                    },
-                    include_columns=[names[place] for place in plan.used],
-                    null_values=NULLS,
-                    strings_can_be_null=False,
-                ),
-            )
-        except pyarrow.ArrowInvalid as error:
-            raise CellError(0, LineError(printable(str(error)))) from error
-        return {place: table.column(j).combine_chunks() for j, place in enumerate(plan.used)}
+        quoted = self._quote is not None and bool((text == ord(self._quote)).any())
+        names = [str(place) for place in range(len(layout.names))]
+        table = arrow_csv.read_csv(
+            pyarrow.BufferReader(pyarrow.py_buffer(text)),
+            arrow_csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=names),
+            arrow_csv.ParseOptions(delimiter=self.mark, quote_char=self._quote or False, newlines_in_values=quoted),
+            arrow_csv.ConvertOptions(
+                column_types={names[place]: kind for place, kind in types.items()},
+                include_columns=[names[place] for place in types],
+                null_values=PADDED,
+                strings_can_be_null=False,
+            ),
+        )
+        return {place: _whole(table.column(j)) for j, place in enumerate(types)}
 
-    def _fault(self, record: bytes, plan: ColumnPlan) -> LineError | None:
+    def _fault(self, record: bytes, layout: Layout) -> LineError | None:
         """What is wrong with a record that Arrow could not read: where, and what to do about it."""
         if b"\0" in record:
             return LineError("a NUL byte: this is not text", record.index(b"\0") + 1)
@@ -267,37 +294,16 @@ class Csv(TableOptions):
             record.decode()
         except UnicodeDecodeError as error:
             return _not_text(record, error)
-        fields = _fields(record, self.delimiter, self.quote)
+        fields = _fields(record, self.mark, self._quote)
         if fields is None:
             return carriage_return(record)
-        if len(fields) != len(plan.names):
-            return LineError(f"expected {len(plan.names)} columns, got {len(fields)}")
-        for place in plan.used:
-            fault = self._bad_cell(*fields[place], plan, place)
+        if len(fields) != len(layout.names):
+            return LineError(f"expected {len(layout.names)} columns, got {len(fields)}")
+        for place in layout.used:
+            column, cell = fields[place]
+            fault = layout.fault(place, cell, column)
             if fault is not None:
                 return fault
-        return None
-
-    def _bad_cell(self, column: int, cell: bytes, plan: ColumnPlan, place: int) -> LineError | None:
-        name = printable(plan.names[place])
-        if cell.decode() in NULLS if plan.kinds[place] == NUMBER else not cell and place != plan.text:
-            if place == plan.target:
-                return no_label(plan.names[place], column) if self.labelled else None
-            return no_value(plan.names[place], column) if self.missing == "error" else None
-        if plan.kinds[place] != NUMBER:
-            return None
-        try:
-            finite(cell.strip(), column + len(cell) - len(cell.lstrip()), "value", self.missing)
-        except LineError as fault:
-            remedy = Phrase("mend it, or {}", Argument("on_error", "skip"))
-            if place != plan.target:
-                remedy = Phrase("{}; if it is no number, {}", remedy, hash_or_ignore(name))
-            shown = printable(cell[:40])
-            return LineError(
-                f"column {name!r} holds numbers, but here {shown!r}: {fault.message} (columns: {plan})",
-                fault.column,
-                remedy,
-            )
         return None
 
 
@@ -305,7 +311,7 @@ class Csv(TableOptions):
 class Tsv(Csv):
     """CSV with tabs, and without quotes unless one is given."""
 
-    delimiter: str = "\t"
+    delimiter: str | None = "\t"
     quote: str | None = None
 
 
@@ -328,6 +334,8 @@ def _fields(record: bytes, delimiter: str, quote: str | None) -> list[tuple[int,
     >>> _fields(b'a,"b ""c"" ,",3', ",", '"')
     [(1, b'a'), (4, b'b "c" ,'), (15, b'3')]
     """
+    if delimiter == SPACES:
+        return [(found.start() + 1, found[0]) for found in re.finditer(rb"[^ \t\r]+", record)]
     fields, at = list[tuple[int, bytes]](), 0
     mark = b"" if quote is None else quote.encode()
     plain = re.compile(b"[^" + re.escape(delimiter.encode()) + b"]*")
@@ -349,22 +357,34 @@ def _fields(record: bytes, delimiter: str, quote: str | None) -> list[tuple[int,
         at += 1
 
 
-def _kind(cells: list[str]) -> str:
-    """What a column holds, by a vote of the cells that hold any text: one bad cell does not make it a text.
+def _whole(column: Any) -> Any:
+    """A chunked column as one array; dictionaries of several chunks become one."""
+    import pyarrow
 
-    >>> _kind(["1", "", "x", "2.5"]), _kind(["Rome", "7"])
-    ('number', 'text')
+    column = column.unify_dictionaries() if pyarrow.types.is_dictionary(column.type) else column
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+def mark_of(head: bytes, quote: str | None) -> str | None:
+    """What separates the fields of a table that begins like this; None if nothing does in the same way in every line.
+
+    >>> mark_of(b"a;b\\n1,5;2\\n", None), mark_of(b"1  2\\n 3 4\\n", None), mark_of(b"so it is\\nyes\\n", None)
+    (';', ' ', None)
     """
-    filled = [cell for cell in cells if cell.strip() not in NULLS and not {"\0", "\ufffd"} & {*cell}]
-    return NUMBER if 2 * sum(map(_is_number, filled)) > len(filled) or not filled else TEXT
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return cell.strip() in NULLS
-    return "_" not in cell
+    lines = [line for line in head.decode("utf-8", "replace").split("\n")[:-1][:20] if line.strip()]
+    lines = lines or [head.decode("utf-8", "replace")]
+    for mark in MARKS:
+        quoting: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if quote is None else {"quotechar": quote}
+        with suppress(csv.Error):
+            counts = [len(row) for row in csv.reader(lines, delimiter=mark, **quoting)]
+            if counts and counts[0] > 1 and np.mean([size == counts[0] for size in counts]) > 0.5:
+                return mark
+    counts = [len(line.split()) for line in lines]
+    return (
+        SPACES
+        if counts[0] > 1 and len({*counts}) == 1 and not any(mark in line for line in lines for mark in ",;")
+        else None
+    )
 
 
 def looks_like_header(rows: list[list[str]]) -> bool:
@@ -374,6 +394,10 @@ def looks_like_header(rows: list[list[str]]) -> bool:
     (True, False)
     """
     first, *rest = rows
-    if any(_is_number(cell) for cell in first if cell.strip()):
+    if any(_numeral(cell) for cell in first if cell.strip()):
         return False
     return not any(cell and cell == row[j] for row in rest for j, cell in enumerate(first) if j < len(row))
+
+
+def _numeral(cell: str) -> bool:
+    return is_number(cell.strip()) or cell.strip() in NULLS

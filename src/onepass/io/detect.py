@@ -106,6 +106,7 @@ def guess(head: bytes) -> str | None:
         return "svmlight"
     if any(b"\t" in line for line in lines):
         return "tsv"
-    if any(b"," in line or b";" in line for line in lines):
+    if any(b"," in line or b";" in line or b"|" in line for line in lines):
         return "csv"
-    return None
+    fields = {len(line.split()) for line in whole}  # separated by spaces
+    return "csv" if len(whole) > 1 and len(fields) == 1 and fields.pop() > 1 and b":" not in whole[0] else None

@@ -52,7 +52,7 @@ FORMATS = {
     "vw": Format("vw.VowpalWabbit", (".vw",), spanned=True, hashed=True),
     "csv": Format("delimited.Csv", (".csv",), table=True, hashed=True),
     "tsv": Format("delimited.Tsv", (".tsv", ".tab"), table=True, hashed=True),
-    "jsonl": Format("text.JsonLines", (".jsonl", ".ndjson"), spanned=True, table=True, hashed=True),
+    "jsonl": Format("json_lines.JsonLines", (".jsonl", ".ndjson"), spanned=True, table=True, hashed=True),
     "parquet": Format("tabular.Parquet", (".parquet", ".pq"), (b"PAR1",), spanned=True, table=True, hashed=True),
     "arrow": Format(
         "tabular.Arrow",

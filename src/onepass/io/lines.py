@@ -19,11 +19,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from onepass._jit import jit
 from onepass.errors import Argument
 from onepass.io.chunk import Bytes, Labels
 from onepass.io.words import PAD
 from onepass.rows import AnyRows, Floats, Ints, Rows
+from onepass.tables.sorting import KEEP_NONE, KEEP_SUM
 
 WINDOW = 1 << 14  # how far to look at once for the end of a line
 
@@ -55,6 +55,7 @@ class Parsed(NamedTuple):
     start: int = 0
     stop: int = 0
     places: Ints | None = None  # the line of each row, from 0 at the block's first; None if every line is a row
+    met: tuple[Any, ...] = ()  # names of features among them, where they are remembered
 
 
 class Example(NamedTuple):
@@ -202,36 +203,6 @@ def carriage_return(line: bytes) -> LineError:
         line.index(b"\r") + 1,
         "convert the line ends, e.g. tr '\\r' '\\n'",
     )
-
-
-KEEP_NONE, KEEP_SUM, KEEP_LAST = 0, 1, 2  # what to do with a feature that stands twice in a row
-
-
-@jit
-def tidy(indices: Any, values: Any, begin: Any, end: Any, keep: Any) -> Any:
-    """The row's new end after sorting it by index and joining duplicates; −1 if `keep` forbids them or a sum overflows.
-
-    Equal indices stay in their order (the key holds the place), so that sums have one value.
-    """
-    size = end - begin
-    keys = np.empty(size, np.uint64)
-    for j in range(size):
-        keys[j] = (np.uint64(indices[begin + j]) << np.uint64(32)) | np.uint64(j)
-    keys.sort()
-    old = values[begin:end].copy()
-    last = begin - 1
-    for key in keys:
-        index, value = np.int32(key >> np.uint64(32)), old[key & np.uint64(0xFFFFFFFF)]
-        if last >= begin and indices[last] == index:
-            if keep == KEEP_NONE:
-                return np.int64(-1)
-            values[last] = values[last] + value if keep == KEEP_SUM else value
-            if not math.isfinite(values[last]):
-                return np.int64(-1)
-        else:
-            last += 1
-            indices[last], values[last] = index, value
-    return np.int64(last + 1)
 
 
 def tidied(indices: list[int], values: list[float], keep: int) -> tuple[list[int], list[float]] | None:

@@ -22,6 +22,8 @@ from onepass.io.lines import BadLine, LineError, Parsed
 from onepass.io.prefetch import Prefetcher, Task
 from onepass.io.sources import STDIN, Identity, Source, identify, is_direct
 from onepass.rows import Ints, count
+from onepass.tables.feature_names import FeatureNames
+from onepass.tables.plan import TablePlan
 
 FAULTS = 10  # bad lines that are kept as errors
 AHEAD = 5  # blocks that may wait for the caller, beyond one for each thread
@@ -64,6 +66,7 @@ class Position(NamedTuple):
     notes: tuple[str, ...] = ()
     labels: tuple[tuple[float | str, Origin], ...] = ()
     identity: tuple[Identity | None, ...] = ()
+    names: tuple[Any, ...] = ()  # of features met, as arrays; left empty where nobody will store it
 
 
 class _Place(NamedTuple):
@@ -126,6 +129,7 @@ class Stream:
         self._origin: Origin | None = None  # of the chunk last handed out, and where its rows stood
         self._places: Ints | None = None
         self._closed = False
+        self._ahead: Chunk | None = None  # was looked at before its time
         self._opened = [first]
         first.note = self.note
         plain = first.direct and all(is_direct(path, compression) for path in paths[1:])
@@ -147,6 +151,34 @@ class Stream:
     def columns(self) -> tuple[str, ...] | None:
         """The names of the feature columns, in formats that have them and once the first block is read."""
         return getattr(self._reader, "columns", None)
+
+    @property
+    def table(self) -> TablePlan | None:
+        """What a table's columns are, once the first block is read; None for other formats."""
+        return getattr(self._reader, "table", None)
+
+    @property
+    def feature_names(self) -> FeatureNames | None:
+        """What the features met are called, in tables and where that is remembered (`named`)."""
+        settled = getattr(self._reader, "settled", None)
+        return None if settled is None else settled.names
+
+    @property
+    def examples(self) -> dict[str, list[str]]:
+        """Some values of each column of a table, once the first block is read."""
+        settled = getattr(self._reader, "settled", None)
+        return {} if settled is None else settled.examples
+
+    @property
+    def unused_columns(self) -> list[str]:
+        """Columns that a table has and the plan that it is read by does not know."""
+        settled = getattr(self._reader, "settled", None)
+        return [] if settled is None else settled.unused
+
+    def look_ahead(self) -> None:
+        """Read the first chunk, which is still handed out as the first: then it is known what the columns are."""
+        if self._ahead is None:
+            self._ahead = next(self._chunks, None)
 
     @property
     def decided(self) -> dict[str, Any]:
@@ -216,7 +248,9 @@ class Stream:
         return self
 
     def __next__(self) -> Chunk:
-        return next(self._chunks)
+        chunk = self._ahead
+        self._ahead = None
+        return next(self._chunks) if chunk is None else chunk
 
     def __enter__(self) -> Stream:
         return self
@@ -263,6 +297,8 @@ class Stream:
         self.labels = dict(position.labels)
         if self.labels and hasattr(self._reader, "go_on"):
             self._reader.go_on(next(iter(self.labels)))
+        if position.names and hasattr(self._reader, "settled"):
+            self._reader.settled.met_before = position.names
         for text in position.notes:
             self.note(text)
         if position.file:
@@ -312,6 +348,8 @@ class Stream:
                     origin = Origin(source.path, line, parsed.start, parsed.stop, consumed, parsed.lines)
                     self.rows += size
                     self._meet(parsed.labels, origin)
+                    for met in parsed.met:
+                        self.feature_names.meet(met)  # type: ignore[union-attr]
                     self._mark = Position(
                         self.format,
                         number,

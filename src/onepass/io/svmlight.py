@@ -17,24 +17,12 @@ from onepass._jit import jit
 from onepass.errors import Argument, Phrase
 from onepass.io.blocks import Work, works_of_lines
 from onepass.io.chunk import Bytes
-from onepass.io.lines import (
-    KEEP_LAST,
-    KEEP_NONE,
-    KEEP_SUM,
-    NUMBER,
-    CsrBuffer,
-    Example,
-    LineError,
-    TokenizerState,
-    carriage_return,
-    finite,
-    tidied,
-    tidy,
-)
+from onepass.io.lines import NUMBER, CsrBuffer, Example, LineError, TokenizerState, carriage_return, finite, tidied
 from onepass.io.numbers import READ, TENS, decimal, number, short_decimal, short_feature
 from onepass.io.options import between, one_of
 from onepass.io.sources import Source
 from onepass.io.words import three_words, whole, word
+from onepass.tables.sorting import KEEP_LAST, KEEP_NONE, KEEP_SUM, tidy
 
 QID, ZERO = 1, 2  # remarks: a qid was ignored; index 0 was met
 

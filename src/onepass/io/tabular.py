@@ -1,11 +1,11 @@
 """Parquet and Arrow IPC, streamed by pyarrow batch by batch.
 
-Integers, floats, booleans and decimals become float64 (exactly, or it is an error); dictionaries are read as what they
-stand for; dates, lists and other nested types are refused by name.
+What the columns are is found from the first batch, or declared; see onepass.tables.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +16,14 @@ import numpy as np
 
 from onepass.errors import DataError, printable
 from onepass.io.blocks import Work
-from onepass.io.chunk import Labels
-from onepass.io.columns import EMPTY, NUMBER, TEXT, CellError, ColumnPlan, TableOptions, examples, make_plan
+from onepass.io.columns import TableOptions
+from onepass.io.layout import Examples, Layout, layout_of
 from onepass.io.lines import BadLine, LineError, Parsed
 from onepass.io.sources import Source
-from onepass.rows import AnyRows, Dense
+from onepass.rows import Dense
+from onepass.tables.encoding import other_kind
+from onepass.tables.finding import is_numeric
+from onepass.tables.plan import LOOKED_AT, NUMBER, CellError
 
 CELLS = 1 << 17  # numbers in a batch: about the megabyte that text blocks have
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
@@ -30,59 +33,52 @@ END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 class _Table(TableOptions):
     splits = False
 
-    def _plan(self, schema: Any, source: Source) -> ColumnPlan:
-        plan = make_plan(self, list(schema.names), [_kind(field.type) for field in schema], source.path)
-        if not plan.used:  # a batch without columns may claim any number of rows: there would be no end
+    def _layout(self, schema: Any, first: Any, source: Source) -> Layout:
+        """By the columns of the first rows, a batch or a table."""
+        sample = [_whole(column) for column in first.slice(0, LOOKED_AT).columns]
+        layout = layout_of(schema.names, sample, self, source.path, source.note)
+        if not layout.used:  # a batch without columns may claim any number of rows: there would be no end
             raise DataError("there is no column to read", source=source.path)
-        for place in plan.used:
-            kind = str(schema.field(place).type)
-            if plan.kinds[place] == NUMBER and not kind.startswith(("int", "uint", "double", "float", "halffloat")):
-                source.note(f"column {plan.names[place]!r}: {kind} was read as float64")
-        return self.settle(plan, source.path)
+        for column in layout.plan.used:
+            kind = schema.field(layout.at[column.name]).type
+            plain = str(kind).startswith(("int", "uint", "double", "float", "halffloat", "string", "large_string"))
+            if column.kind == NUMBER and not plain:
+                source.note(f"column {column.name!r}: {kind} was read as float64")
+        return layout
 
-    def _parse(self, batch: Any, plan: ColumnPlan, start: int) -> Parsed:
-        rows: AnyRows = Dense(np.zeros((0, 0)))
-        labels: Labels | None = None
-        bad = list[BadLine]()
+    def _parse(self, batch: Any, layout: Layout, start: int) -> Parsed:
+        found, bad = Examples(Dense(np.zeros((0, 0))), None), list[BadLine]()
+        names = [name.strip() for name in batch.schema.names]
         try:
-            columns = {place: _read(batch.column(plan.names[place]), plan, place) for place in plan.used}
-            rows, labels = examples(columns, plan, self)
+            columns = {
+                place: read_column(batch.column(names.index(layout.names[place])), layout, place)
+                for place in layout.used
+            }
+            found = layout.examples(columns)
         except CellError as cell:
-            bad.append(BadLine(cell.row, b"", cell.fault))
-        return Parsed(rows, labels, batch.num_rows, bad, 0, start, start + batch.num_rows)
+            bad.append(BadLine(cell.row, b"", LineError(cell.message, None, cell.remedy)))
+        return Parsed(found.rows, found.labels, batch.num_rows, bad, 0, start, start + batch.num_rows, None, found.met)
 
 
-def _kind(kind: Any) -> str:
-    from pyarrow import types
-
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
-        return NUMBER
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return TEXT
-    return EMPTY if types.is_null(kind) else str(kind)
+def _whole(column: Any) -> Any:
+    return column.combine_chunks() if hasattr(column, "combine_chunks") else column
 
 
-def _read(column: Any, plan: ColumnPlan, place: int) -> Any:
-    """The column as float64 or string."""
+def read_column(column: Any, layout: Layout, place: int) -> Any:
+    """The column, if it holds what it says, and numbers that float64 can hold. Raises CellError."""
     import pyarrow
-    from pyarrow import types
 
-    name = printable(plan.names[place])
+    column = _whole(column)
     try:
         column.validate(full=True)
-        if types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if plan.kinds[place] == TEXT or place in plan.categories:
-            return column.cast(pyarrow.string())
-        if types.is_boolean(column.type):
-            column = column.cast(pyarrow.int8())
-        return column.cast(pyarrow.float64())
+        plain = is_numeric(column.type) and not pyarrow.types.is_duration(column.type)
+        if plain and layout.kinds.get(place) == NUMBER:
+            column.cast(pyarrow.float64())  # exactly, or it is an error
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:
-        raise CellError(
-            0, LineError(f"column {name!r} cannot be read in this batch: {printable(str(error))}")
-        ) from error
+        name = printable(layout.names[place])
+        message = f"column {name!r} cannot be read in this batch: {printable(str(error))}"
+        raise CellError(0, message, None if place == layout.target else other_kind(name)) from error
+    return column
 
 
 @contextmanager
@@ -116,8 +112,8 @@ class Parquet(_Table):
         _need_plain_file(source, "Parquet")
         size = source.raw.size or 0
         with _arrow_errors(source), parquet.ParquetFile(source.path, page_checksum_verification=True) as file:
-            plan = self._plan(file.schema_arrow, source)
-            names, done = [plan.names[place] for place in plan.used], 0
+            layout = self._layout(file.schema_arrow, _first_rows(file), source)
+            names, done = [file.schema_arrow.names[place] for place in layout.used], 0
             groups = list(range(*(source.limits.span or (0, file.num_row_groups))))
             total = file.metadata.num_rows
             if source.limits.span is not None:
@@ -130,7 +126,9 @@ class Parquet(_Table):
                 left = batch.slice(min(batch.num_rows, max(0, source.begin - done)))
                 done += batch.num_rows
                 if left.num_rows:
-                    yield Work(size * done // max(total, done), partial(self._parse, left, plan, done - left.num_rows))
+                    yield Work(
+                        size * done // max(total, done), partial(self._parse, left, layout, done - left.num_rows)
+                    )
         if done != total:
             raise DataError(f"{done} rows, but its footer promises {total}", source=source.path)
 
@@ -150,10 +148,12 @@ class Arrow(_Table):
         _need_plain_file(source, "an Arrow file (not stream)")
         size, done = source.raw.size or 0, 0
         with pyarrow.OSFile(source.path, "rb") as raw, pyarrow.ipc.open_file(raw) as reader:
-            plan = self._plan(reader.schema, source)
+            layout = self._layout(reader.schema, _first_batches(reader), source)
             for number in range(reader.num_record_batches):
                 batch = reader.get_batch(number)
-                yield from self._cut(batch, plan, done, size * (number + 1) // reader.num_record_batches, source.begin)
+                yield from self._cut(
+                    batch, layout, done, size * (number + 1) // reader.num_record_batches, source.begin
+                )
                 done += batch.num_rows
         source.must_hold(done)
 
@@ -162,9 +162,14 @@ class Arrow(_Table):
 
         text, done = _Reader(source), 0
         with pyarrow.ipc.open_stream(pyarrow.PythonFile(text, mode="r")) as reader:
-            plan = self._plan(reader.schema, source)
-            for batch in reader:
-                yield from self._cut(batch, plan, done, source.raw.consumed, source.begin)
+            held, rows = list[Any](), 0
+            while rows < LOOKED_AT and (batch := next(reader, None)) is not None:
+                batch.validate()
+                held.append(batch)
+                rows += batch.num_rows
+            layout = self._layout(reader.schema, pyarrow.Table.from_batches(held, reader.schema), source)
+            for batch in itertools.chain(held, reader):
+                yield from self._cut(batch, layout, done, source.raw.consumed, source.begin)
                 done += batch.num_rows
         source.must_hold(done)
         # A stream cut between two messages reads as a whole one: only the closing mark tells.
@@ -173,11 +178,39 @@ class Arrow(_Table):
         if text.read(1):
             raise DataError("bytes follow the end of the Arrow stream", source=source.path)
 
-    def _cut(self, batch: Any, plan: ColumnPlan, done: int, consumed: int, begin: int) -> Iterator[Work]:
+    def _cut(self, batch: Any, layout: Layout, done: int, consumed: int, begin: int) -> Iterator[Work]:
         batch.validate()  # or a batch may claim more rows than there will ever be
-        rows = max(256, CELLS // max(1, len(plan.used)))
+        rows = max(256, CELLS // max(1, len(layout.used)))
         for start in range(max(0, begin - done), batch.num_rows, rows):
-            yield Work(consumed, partial(self._parse, batch.slice(start, rows), plan, done + start))
+            yield Work(consumed, partial(self._parse, batch.slice(start, rows), layout, done + start))
+
+
+def _first_rows(file: Any) -> Any:
+    """The first rows of a Parquet file; none where it has none."""
+    import pyarrow
+
+    batches, rows = list[Any](), 0
+    for batch in file.iter_batches(batch_size=LOOKED_AT, use_threads=False):
+        batches.append(batch)
+        rows += batch.num_rows
+        if rows >= LOOKED_AT:
+            break
+    return pyarrow.Table.from_batches(batches, file.schema_arrow)
+
+
+def _first_batches(reader: Any) -> Any:
+    """The first rows of an Arrow file."""
+    import pyarrow
+
+    batches, rows = list[Any](), 0
+    for number in range(reader.num_record_batches):
+        batch = reader.get_batch(number)
+        batch.validate()
+        batches.append(batch)
+        rows += batch.num_rows
+        if rows >= LOOKED_AT:
+            break
+    return pyarrow.Table.from_batches(batches, reader.schema)
 
 
 class _Reader:

@@ -19,22 +19,13 @@ from onepass._jit import jit
 from onepass.errors import Argument, Phrase
 from onepass.io.blocks import Work, works_of_lines
 from onepass.io.chunk import Bytes
-from onepass.io.hashing import hashed, murmur3
-from onepass.io.lines import (
-    KEEP_SUM,
-    CsrBuffer,
-    Example,
-    LineError,
-    TokenizerState,
-    carriage_return,
-    finite,
-    tidied,
-    tidy,
-)
+from onepass.io.lines import CsrBuffer, Example, LineError, TokenizerState, carriage_return, finite, tidied
 from onepass.io.numbers import READ, TENS, decimal, number, short_decimal, short_feature
 from onepass.io.options import between
 from onepass.io.sources import Source
 from onepass.io.words import three_words, whole, word
+from onepass.tables.hashing import hashed, murmur3
+from onepass.tables.sorting import KEEP_SUM, tidy
 
 NAME = re.compile(rb"[^ \t:|]*")
 VALUE = re.compile(rb"[^ \t|]+")

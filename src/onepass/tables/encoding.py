@@ -1,0 +1,403 @@
+"""Rows of a table's columns, by a plan. A column comes as an Arrow array: text, or what the text stands for.
+
+Numbers stand first, at the place of their column. A category is a 1 at the place of its hash, seeded by the column's
+name; a date is a number (days, relative to the plan's neutral one), the day of the week and, if it has a clock, the
+hour; words are a bag. A missing value is a feature of its own, and a missing number the neutral one besides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from onepass._jit import jit
+from onepass.errors import Argument, Phrase, printable
+from onepass.rows import Floats, Rows
+from onepass.tables import dates
+from onepass.tables.bags import bag_of_words, words_of
+from onepass.tables.bins import bin_name, bins_of, leading, leading_name
+from onepass.tables.feature_names import FeatureNames, Met
+from onepass.tables.finding import is_number, is_numeric, strings
+from onepass.tables.hashing import murmur3, murmur3_of
+from onepass.tables.plan import CATEGORY, DATE, NULLS, NUMBER, CellError, Column, TablePlan
+from onepass.tables.sorting import KEEP_SUM, tidy
+
+Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+THURSDAY = 3  # the first day of 1970
+NOTHING = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
+MISSING = Phrase("{} or {}", Argument("missing", "zero"), Argument("missing", "indicator"))
+FEW = np.int64(64)  # features of a row that are sorted one by one
+WHOLE = 2.0**53  # below this, whole numbers are written digit by digit
+
+
+class Encoded(NamedTuple):
+    """Rows, and the names of hashed features among them."""
+
+    rows: Rows
+    met: list[Met]
+
+
+def encode(columns: Mapping[str, Any], plan: TablePlan, known: FeatureNames | None = None) -> Encoded:
+    """The rows of these columns, by name; with `known` names those met besides. Raises CellError."""
+    size = len(next(iter(columns.values())))
+    work = _Work(plan, size, known)
+    for column in plan.used:
+        array = columns[column.name]
+        if column.kind == NUMBER:
+            work.number(column, *numbers(array, column.name, plan.missing))
+        elif column.kind == DATE:
+            work.date(column, *moments(array, column.form, column.name))
+        elif column.kind == CATEGORY:
+            work.category(column, array)
+        else:
+            work.words(column.name, array)
+    return work.done()
+
+
+class _Work:
+    """A batch that is being encoded, column by column."""
+
+    def __init__(self, plan: TablePlan, size: int, known: FeatureNames | None) -> None:
+        self.plan, self.size, self.known = plan, size, known
+        self.values = np.zeros((len(plan.numbers), size))  # one row for each column: it is filled so
+        self.places = list[Places]()
+        self.bag = NOTHING
+        self.met = list[Met]()
+        self.filled = 0
+        self.mask = np.int64((1 << plan.bits) - 1)
+
+    def number(self, column: Column, values: Floats, absent: Mask) -> None:
+        """A column that has a place of its own."""
+        if self.plan.missing == "indicator" and absent.any():
+            values = np.where(absent, column.neutral, values)
+            self.missing(column.name, absent)
+        self.values[self.filled] = values - column.neutral if column.constant else values
+        self.filled += 1
+        if self.plan.bins:
+            self._bend(column, values, absent)
+
+    def _bend(self, column: Column, values: Floats, absent: Mask) -> None:
+        """The bin that a number falls in, and its leading bits."""
+        name, same = column.name, float(column.constant) if column.constant else math.nan
+        skip = absent | (values == same)
+        if column.borders:
+            codes = bins_of(values, np.array(column.borders))
+            self._coded(f"{name} bin", codes, skip, lambda code, value: bin_name(name, column.borders, code), values)
+        self._coded(f"{name} bits", leading(values), skip, lambda code, value: leading_name(name, value), values)
+
+    def _coded(self, name: str, codes: Places, skip: Mask, called: Callable[[int, float], str], values: Floats) -> None:
+        """Features of codes: the hash of each, and what it is called by one value that has it."""
+        kinds, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+        hashes = hashes_of([str(code) for code in kinds.tolist()], murmur3_of(name.encode(errors="replace")))
+        self.places.append(np.where(skip, -1, (hashes.astype(np.int64) & self.mask)[inverse]))
+        if self.known is not None:
+            used = np.unique(inverse[~skip])
+            named = [called(int(kinds[i]), float(values[first[i]])) for i in used.tolist()]
+            self._name(hashes[used], named)
+
+    def missing(self, name: str, absent: Mask) -> None:
+        """The feature that a value is missing."""
+        hashed = hash_of(name, "")
+        self.places.append(np.where(absent, hashed & int(self.mask), -1))
+        self._name(np.array([hashed], np.uint32), [f"{name} missing"])
+
+    def date(self, column: Column, when: Places, absent: Mask) -> None:
+        """A date as a number, a day of the week and an hour."""
+        clock, name = column.clock, column.name
+        self._refuse_missing(name, absent)
+        unit = dates.DAY / 24 if column.form in dates.TIMES else dates.DAY
+        days = np.where(
+            absent, 0.0, when / unit - column.neutral
+        )  # relative: days since 1970 hardly differ from each other
+        if self.plan.missing == "indicator" and absent.any():
+            self.missing(name, absent)
+        self.values[self.filled] = days
+        self.filled += 1
+        if column.form not in dates.TIMES:
+            self._part(name, "weekday", WEEKDAYS, (when // dates.DAY + THURSDAY) % 7, absent)
+        if clock:
+            hours = [f"{hour:02d}" for hour in range(24)]
+            self._part(name, "hour", hours, when % dates.DAY // (dates.DAY // 24), absent)
+
+    def _part(self, name: str, part: str, values: Any, codes: Places, absent: Mask) -> None:
+        """A part of a date, as a category."""
+        hashes = np.array([hash_of(f"{name} {part}", value) for value in values], np.uint32)
+        self.places.append(np.where(absent, -1, (hashes.astype(np.int64) & self.mask)[codes]))
+        used = np.unique(codes[~absent])
+        self._name(hashes[used], [f"{name} {part}={values[code]}" for code in used.tolist()])
+
+    def category(self, column: Column, array: Any) -> None:
+        """Text, or anything else that is taken for its own sake."""
+        name, (codes, words, known) = column.name, categories(array)
+        hashes = hashes_of(words, murmur3_of(name.encode(errors="replace")))
+        there = known.all() and not array.null_count
+        absent = np.zeros(self.size, np.bool_) if there else ~np.append(known, False)[codes]
+        self._refuse_missing(name, absent)
+        lit = known
+        if column.constant:
+            lit = known & (words.to_numpy(zero_copy_only=False) != column.constant)
+        places = np.append(np.where(lit, hashes.astype(np.int64) & self.mask, -1), -1)
+        self.places.append(places[codes])
+        if self.plan.missing == "indicator" and absent.any():
+            self.missing(name, absent)
+        if self.known is not None:
+            used = np.flatnonzero((np.bincount(codes, minlength=len(words) + 1)[:-1] > 0) & known)
+            texts = words.take(used.tolist()).to_pylist() if used.size else []
+            self._name(hashes[used], [f"{name}={text}" for text in texts])
+
+    def words(self, name: str, array: Any) -> None:
+        """A text, as a bag of its words."""
+        import pyarrow
+
+        alone = self.plan.words_alone
+        seed = 0 if alone else murmur3_of(name.encode(errors="replace"))
+        texts = array.cast(pyarrow.string())
+        bag = bag_of_words(texts, self.plan.bits, seed)
+        self.bag = bag if self.bag is NOTHING else _together(self.bag, bag)
+        if self.known is not None and not self.known.full:
+            hashes, words = words_of(texts, self.plan.bits, seed, self.known.known)
+            self._name(hashes, [f'word "{word}"' if alone else f'{name}: "{word}"' for word in words])
+
+    def done(self) -> Encoded:
+        """All of it, as rows."""
+        places = np.empty((len(self.places), self.size), np.int64)
+        for row, given in zip(places, self.places, strict=True):
+            row[:] = given
+        bag = self.bag if self.bag is not NOTHING else Rows(np.zeros(self.size + 1, np.int64), *NOTHING[1:])
+        room = self.values.size + places.size + bag.values.size
+        rows = Rows(np.zeros(self.size + 1, np.int64), np.empty(room, np.int32), np.empty(room))
+        used = int(_join(self.values, places, tuple(bag), tuple(rows)))
+        return Encoded(Rows(rows.indptr, rows.indices[:used].copy(), rows.values[:used].copy()), self.met)
+
+    def _name(self, hashes: npt.NDArray[np.uint32], names: list[str]) -> None:
+        if self.known is not None and len(names):
+            self.met.append(Met(hashes, names))
+
+    def _refuse_missing(self, name: str, absent: Mask) -> None:
+        if self.plan.missing == "error" and absent.any():
+            raise no_value(int(absent.argmax()), name)
+
+
+# --- values of one column ---------------------------------------------------------------------------------------------
+
+
+def numbers(column: Any, name: str, missing: str) -> tuple[Floats, Mask]:
+    """The column's numbers with 0 where they are missing, and where that is. Raises CellError."""
+    import pyarrow
+    from pyarrow import types
+
+    texts = strings(column)
+    if texts is not None:
+        values, absent = _parsed(texts, name)
+    else:
+        if types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if types.is_boolean(column.type):
+            column = column.cast(pyarrow.int8())
+        if types.is_duration(column.type):
+            column = column.cast(pyarrow.int64())
+        absent = np.asarray(column.is_null(nan_is_null=True))
+        values = np.asarray(_as_floats(column, name).fill_null(0.0))
+        values = np.where(absent, 0.0, values) if absent.any() else values
+    if absent.any() and missing == "error":
+        raise no_value(int(absent.argmax()), name)
+    if not np.isfinite(values).all():
+        row = int((~np.isfinite(values)).argmax())
+        raise CellError(row, f"column {printable(name)!r} holds {values[row]}, which is not a finite number")
+    return values, absent
+
+
+def _as_floats(column: Any, name: str) -> Any:
+    import pyarrow
+
+    if not is_numeric(column.type) and not pyarrow.types.is_null(column.type):
+        raise CellError(0, f"column {printable(name)!r} holds {column.type}, not numbers", other_kind(name))
+    return column.cast(pyarrow.float64(), safe=False)
+
+
+def _parsed(texts: Any, name: str) -> tuple[Floats, Mask]:
+    """The numbers that texts are."""
+    import pyarrow
+    from pyarrow import compute
+
+    absent = compute.is_in(texts, value_set=pyarrow.array([*NULLS, None], pyarrow.string()))
+    try:
+        values = compute.if_else(absent, None, texts).cast(pyarrow.float64()).fill_null(0.0)
+        return np.asarray(values), np.asarray(absent)
+    except pyarrow.ArrowInvalid:  # a plus, or no number at all
+        mask, found = np.asarray(absent), np.zeros(len(texts))
+        for row in np.flatnonzero(~mask).tolist():
+            text = texts[row].as_py()
+            if not is_number(text):
+                raise not_a(row, name, "numbers", text) from None
+            found[row] = float(text)
+        return found, mask
+
+
+def moments(column: Any, form: str, name: str = "") -> tuple[Places, Mask]:
+    """(microseconds since 1970, 0 where it is missing; where that is) of a column of dates. Raises CellError."""
+    import pyarrow
+    from pyarrow import compute, types
+
+    texts = strings(column)
+    if texts is not None:
+        absent = np.asarray(compute.is_in(texts, value_set=pyarrow.array([*NULLS, None], pyarrow.string())))
+        when, right = dates.microseconds(texts, form or dates.ISO)
+        if name and not (right | absent).all():
+            row = int((~(right | absent)).argmax())
+            raise not_a(row, name, "dates", texts[row].as_py())
+        return np.where(right, when, 0), absent | ~right
+    absent = np.asarray(column.is_null())
+    if types.is_time(column.type):
+        column = column.cast(pyarrow.time64("us"), safe=False)
+    elif types.is_date(column.type) or types.is_timestamp(column.type):
+        column = column.cast(pyarrow.timestamp("us", getattr(column.type, "tz", None)), safe=False)
+    elif not types.is_null(column.type):
+        raise CellError(0, f"column {printable(name)!r} holds {column.type}, not dates", other_kind(name))
+    return np.asarray(column.cast(pyarrow.int64()).fill_null(0), np.int64), absent
+
+
+def categories(column: Any) -> tuple[Places, Any, Mask]:
+    """(codes, the texts they stand for, which of these are there); a null has the code past the last."""
+    import pyarrow
+    from pyarrow import compute, types
+
+    if not types.is_dictionary(column.type):
+        column = as_text(column).dictionary_encode()
+    words = compute.utf8_trim_whitespace(as_text(column.dictionary))
+    lowered = compute.utf8_lower(words)
+    truths = compute.is_in(lowered, value_set=pyarrow.array(["true", "false"]))
+    words = compute.if_else(truths, lowered, words)  # True, TRUE and true are one value
+    known = ~np.asarray(compute.is_in(words, value_set=pyarrow.array([*NULLS, None], pyarrow.string())))
+    codes = np.asarray(column.indices.fill_null(len(words)), np.int64)
+    return codes, words, known
+
+
+def as_text(column: Any) -> Any:
+    """Values as they would be written; a whole number without its point, whatever stands beside it."""
+    import pyarrow
+    from pyarrow import compute, types
+
+    texts = column.cast(pyarrow.string())
+    if not types.is_floating(column.type):
+        return texts
+    wide = column.cast(pyarrow.float64())
+    whole = compute.and_(compute.less(compute.abs(wide), WHOLE), compute.equal(compute.trunc(wide), wide))
+    whole = whole.fill_null(False)
+    return compute.if_else(whole, compute.if_else(whole, wide, 0.0).cast(pyarrow.int64()).cast(pyarrow.string()), texts)
+
+
+# --- hashes -----------------------------------------------------------------------------------------------------------
+
+
+def hash_of(name: str, value: str) -> int:
+    """The hash of a column's value."""
+    return int(hashes_of([value], murmur3_of(name.encode(errors="replace")))[0])
+
+
+def hashes_of(values: Any, seed: int) -> npt.NDArray[np.uint32]:
+    """The hashes of texts: a list, or an Arrow array of strings."""
+    import pyarrow
+
+    texts = (
+        pyarrow.array(values, pyarrow.large_string())
+        if isinstance(values, list)
+        else values.cast(pyarrow.large_string())
+    )
+    _, offsets, data = texts.fill_null("").buffers()
+    ends = np.frombuffer(offsets, np.int64, len(texts) + 1, 8 * texts.offset)
+    text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+    found = np.empty(len(texts), np.uint32)
+    with np.errstate(over="ignore"):
+        _hash_all(text.copy(), ends.copy(), np.uint64(seed), found)
+    return found
+
+
+@jit
+def _hash_all(text: Any, ends: Any, seed: Any, found: Any) -> None:
+    for i in range(found.size):
+        found[i] = murmur3(text, np.uint64(ends[i]), np.uint64(ends[i + 1]), seed)
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+@jit
+def _join(values: Any, places: Any, words: Any, rows: Any) -> Any:
+    """Numbers that are not 0, then hashed features in order of place; two in one place add."""
+    (bag_ends, bag_at, bag), (indptr, indices, data) = words, rows
+    k, first = 0, values.shape[0]
+    for i in range(indptr.size - 1):
+        for j in range(first):
+            if values[j, i] != 0.0:
+                indices[k], data[k] = j, values[j, i]
+                k += 1
+        begin = k
+        for j in range(places.shape[0]):
+            if places[j, i] >= 0:
+                indices[k], data[k] = first + places[j, i], 1.0
+                k += 1
+        for j in range(bag_ends[i], bag_ends[i + 1]):
+            indices[k], data[k] = first + bag_at[j], bag[j]
+            k += 1
+        k = _sorted(indices, data, begin, k)
+        indptr[i + 1] = k
+    return k
+
+
+@jit
+def _sorted(indices: Any, data: Any, begin: Any, end: Any) -> Any:
+    """The row's new end after sorting it and joining what falls together: few features by insertion, in place."""
+    if end - begin > FEW:
+        return tidy(indices, data, begin, end, KEEP_SUM)
+    last = begin
+    for j in range(begin, end):
+        index, value, p = indices[j], data[j], last
+        while p > begin and indices[p - 1] > index:
+            p -= 1
+        if p > begin and indices[p - 1] == index:
+            data[p - 1] += value
+        else:
+            for q in range(last, p, -1):
+                indices[q], data[q] = indices[q - 1], data[q - 1]
+            indices[p], data[p] = index, value
+            last += 1
+    return last
+
+
+def _together(left: Rows, right: Rows) -> Rows:
+    """The features of both, row by row; sorted when they are joined."""
+    ends = left.indptr + right.indptr
+    where = np.zeros(int(ends[-1]), np.bool_)
+    for i in range(len(ends) - 1):
+        where[ends[i] : ends[i] + left.indptr[i + 1] - left.indptr[i]] = True
+    indices, values = np.empty(where.size, np.int32), np.empty(where.size)
+    indices[where], indices[~where] = left.indices, right.indices
+    values[where], values[~where] = left.values, right.values
+    return Rows(ends, indices, values)
+
+
+# --- what is wrong ----------------------------------------------------------------------------------------------------
+
+
+def no_value(row: int, name: str) -> CellError:
+    """What to say of a feature that is missing."""
+    return CellError(row, f"column {printable(name)!r} has no value", MISSING)
+
+
+def not_a(row: int, name: str, kind: str, text: str) -> CellError:
+    """What to say of a value that breaks its column's kind."""
+    message = f"column {printable(name)!r} holds {kind}, but here {printable(text[:40])!r}"
+    return CellError(row, message, Phrase("mend it, {}, or {}", Argument("on_error", "skip"), other_kind(name)))
+
+
+def other_kind(name: str) -> Phrase:
+    """What to do with a column that is not what was found."""
+    shown = printable(name)
+    return Phrase("{} or {}", Argument("categorical", [shown]), Argument("ignore", [shown]))

@@ -1,0 +1,400 @@
+"""What each column of a table is, found from its first rows where the user does not say it.
+
+| found | when, of the values that are there |
+|---|---|
+| number | Arrow says so, or 95 % of the texts read as numbers and none as a code (007) |
+| date | Arrow says so, or 95 % of the texts are written like dates |
+| words | texts of three words or more on average, most of them different |
+| category | Arrow's booleans and dictionaries; any other text |
+| left out | no value is there; texts nearly all different; whole numbers that rise by one; lists, bytes |
+
+A column whose first values are all alike is left out for as long as they are: that value is no feature, others will be.
+A rule of thumb may be wrong, and is then overruled by name: `Declared`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onepass.errors import Argument, DataError, Phrase, printable
+from onepass.tables import dates
+from onepass.tables.bins import borders_of
+from onepass.tables.plan import CATEGORY, DATE, LEFT_OUT, LOOKED_AT, NULLS, NUMBER, WORDS, Column, TablePlan, listed
+
+USUAL_TARGETS = ("target", "label", "class", "y")
+MOST = 0.95  # of the values: then the others are errors
+FEW = 20  # rows that do not show that a column is an identifier
+SEVERAL = 3.0  # words that a text has on average
+LABELS = 20  # different values that a last column may have and still look like a label
+
+
+class Declared(NamedTuple):
+    """What the user says: columns by name or place. labelled: False needs no target, None has none unless named."""
+
+    target: str | int | None = None
+    numeric: tuple[str | int, ...] = ()
+    categorical: tuple[str | int, ...] = ()
+    text: tuple[str | int, ...] = ()
+    date: tuple[str | int, ...] = ()
+    ignore: tuple[str | int, ...] = ()
+    text_column: str | int | None = None
+    missing: str = "indicator"
+    bits: int = 18
+    labelled: bool | None = True
+    bins: bool = False
+
+    @property
+    def kinds(self) -> dict[str, tuple[str | int, ...]]:
+        """Options and the columns that they name."""
+        return {name: getattr(self, name) for name in ("numeric", "categorical", "text", "date", "ignore")}
+
+
+KIND_OF = {
+    "numeric": NUMBER,
+    "categorical": CATEGORY,
+    "text": WORDS,
+    "date": DATE,
+    "ignore": LEFT_OUT,
+    "text_column": WORDS,
+}
+
+
+def find_plan(names: Sequence[str], columns: Sequence[Any], declared: Declared, path: str) -> TablePlan:
+    """The plan of a table by the Arrow arrays of its first rows. Raises DataError where it fits no plan."""
+    names = [name.strip() for name in names]
+    refuse_bad_names(names, path)
+    columns = [column.slice(0, LOOKED_AT) for column in columns]
+    target = find_target(names, columns, declared, path)
+    said = _said(names, target, declared, path)
+    found = [
+        _declared_as(names[place], column, KIND_OF[said[place]], path)
+        if place in said
+        else _found(names[place], column)
+        for place, column in enumerate(columns)
+    ]
+    features = tuple(column for place, column in enumerate(found) if place != target)
+    if declared.text_column is not None:
+        alone = find_place("text_column", declared.text_column, names, path)
+        features = tuple(_only(column, names[alone]) for column in features)
+    if not any(column.kind != LEFT_OUT for column in features):
+        raise DataError(f"there is no column to learn from: {_why(features)}", source=path)
+    if declared.bins:
+        places = {name: place for place, name in enumerate(names)}
+        features = tuple(_binned(column, columns[places[column.name]]) for column in features)
+    told = declared.text_column is not None or len(said) == len(features)
+    dated = any(column.kind == DATE for column in features)  # how they are written, and from when they count, is found
+    looked = 0 if told and not dated and not declared.bins else LOOKED_AT
+    plan = TablePlan(features, bits=declared.bits, missing=declared.missing, looked_at=looked, bins=declared.bins)
+    return plan if target is None else _with_target(plan, names[target], columns[target])
+
+
+def _said(names: list[str], target: int | None, declared: Declared, path: str) -> dict[int, str]:
+    """The option that names each column, by place."""
+    said: dict[int, str] = {} if target is None else {target: "target"}
+    alone = () if declared.text_column is None else (declared.text_column,)
+    for option, wanted in {**declared.kinds, "text_column": alone}.items():
+        for name in each(wanted, names):
+            place = find_place(option, name, names, path)
+            if said.setdefault(place, option) != option:
+                words = "column {!r} cannot be both {} and {}"
+                message = Phrase(words, printable(names[place]), Argument(said[place]), Argument(option))
+                raise DataError(message, source=path, remedy="choose one")
+    if target is not None:
+        del said[target]
+    return said
+
+
+def each(wanted: Sequence[str | int], names: Sequence[str]) -> list[str | int]:
+    """Columns that were named one by one, or several with commas between them.
+
+    >>> each(["a,b", "c,d"], ["a", "b", "c,d"])
+    ['a', 'b', 'c,d']
+    """
+    found = list[str | int]()
+    for one in wanted:
+        parted = isinstance(one, str) and "," in one and one not in names
+        found += [part.strip() for part in str(one).split(",")] if parted else [one]
+    return found
+
+
+def _only(column: Column, name: str) -> Column:
+    return Column(name, WORDS) if column.name == name else Column(column.name, LEFT_OUT, reason="not the text column")
+
+
+def _with_target(plan: TablePlan, name: str, column: Any) -> TablePlan:
+    texts = strings(column)
+    if texts is None and is_numeric(column.type):
+        return _labelled(plan, name, "number", numbers_in(column))
+    known = filled(column)
+    if all(map(is_number, known)):
+        return _labelled(plan, name, "number", [float(text) for text in known])
+    return _labelled(plan, name, "text", known)
+
+
+def _labelled(plan: TablePlan, name: str, label: str, met: list[Any]) -> TablePlan:
+    return TablePlan(
+        plan.columns, name, label, tuple(sorted(set(met))), plan.bits, plan.missing, plan.looked_at, plan.bins
+    )
+
+
+def _why(columns: Sequence[Column]) -> str:
+    if not columns:
+        return "the label's column stands alone"
+    return "; ".join(f"{printable(column.name)}: {column.reason}" for column in columns[:5])
+
+
+# --- one column -------------------------------------------------------------------------------------------------------
+
+
+def _found(name: str, column: Any) -> Column:
+    """What a column of which nothing is said is."""
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        return _category(name, filled(column), len(column))
+    if types.is_boolean(kind):
+        return _category(name, [str(value).lower() for value in column.drop_null().to_pylist()], len(column))
+    if types.is_temporal(kind) and not types.is_duration(kind) and not types.is_interval(kind):
+        return _date(name, column, "") if column.null_count < len(column) else _empty(name)
+    if is_numeric(kind):
+        return _number(name, numbers_in(column), len(column))
+    if types.is_null(kind):
+        return _empty(name)
+    if strings(column) is None:
+        return Column(name, LEFT_OUT, reason=f"{kind}, which cannot be read")
+    return _text(name, column)
+
+
+def _text(name: str, column: Any) -> Column:
+    import pyarrow
+
+    known = filled(column)
+    if not known:
+        return _empty(name)
+    numbers = sum(map(is_number, known))
+    if numbers >= MOST * len(known) and not any(map(_is_code, known)):
+        return _number(name, [float(text) for text in known if is_number(text)], len(column))
+    form = dates.form_of(pyarrow.array(known, pyarrow.string()), MOST)
+    if form is not None:
+        return _date(name, column, form)
+    different = len(set(known)) / len(known)
+    if len(set(known)) == 1:
+        return _category(name, known, len(column))
+    if np.mean([len(text.split()) for text in known]) >= SEVERAL and different > 0.5:
+        return Column(name, WORDS)
+    if different >= MOST and len(known) >= FEW:
+        return Column(name, LEFT_OUT, reason="differs in nearly every row")
+    return Column(name, CATEGORY)
+
+
+def _number(name: str, known: list[float], rows: int) -> Column:
+    if not known:
+        return _empty(name)
+    values = np.array(known)
+    if len(values) == rows >= FEW and (np.diff(values) == 1.0).all() and (values % 1.0 == 0.0).all():
+        return Column(name, LEFT_OUT, reason="counts the rows")
+    same = repr(float(values[0])) if len(values) == rows > 1 and (values == values[0]).all() else ""
+    return Column(name, NUMBER, _neutral(values), constant=same)
+
+
+def _binned(column: Column, values: Any) -> Column:
+    """A number with the borders of its bins."""
+    from onepass.tables.encoding import numbers
+
+    if column.kind != NUMBER:
+        return column
+    known = [text for text in filled(values) if is_number(text)] if strings(values) is not None else None
+    found = np.array(known, np.float64) if known is not None else numbers(values.drop_null(), column.name, "zero")[0]
+    return column._replace(borders=borders_of(found))
+
+
+def _date(name: str, column: Any, form: str) -> Column:
+    from onepass.tables.encoding import moments
+
+    when, absent = moments(column, form)
+    known = when[~absent]
+    clock = bool((known % dates.DAY != 0).any())
+    unit = dates.DAY / 24 if form in dates.TIMES else dates.DAY
+    return Column(name, DATE, _neutral(known / unit), form, clock)
+
+
+def _category(name: str, known: list[str], rows: int) -> Column:
+    if not known:
+        return _empty(name)
+    same = known[0] if len(set(known)) == 1 and len(known) == rows > 1 else ""
+    return Column(name, CATEGORY, constant=same.lower() if same.lower() in ("true", "false") else same)
+
+
+def _empty(name: str) -> Column:
+    return Column(name, LEFT_OUT, reason="nothing but missing values")
+
+
+def _neutral(values: Any) -> float:
+    finite = values[np.isfinite(values)]
+    return float(np.median(finite)) if finite.size else 0.0
+
+
+def _declared_as(name: str, column: Any, kind: str, path: str) -> Column:
+    """A column of the kind that the user says; DataError where its values cannot be that."""
+    if kind == LEFT_OUT:
+        return Column(name, LEFT_OUT, reason="as told")
+    if kind in (WORDS, CATEGORY):
+        return Column(name, kind)
+    if kind == NUMBER:
+        return Column(name, NUMBER)
+    import pyarrow
+
+    form = None
+    if strings(column) is None:
+        form = "" if _found(name, column).kind in (DATE, LEFT_OUT) else None
+    else:
+        known = filled(column)
+        form = dates.form_of(pyarrow.array(known, pyarrow.string()), MOST) if known else dates.ISO
+    if form is None:
+        shown = printable(str(filled(column)[0])) if strings(column) is not None else str(column.type)
+        raise DataError(f"column {printable(name)!r} holds no dates, but {shown}", source=path, argument="date")
+    return _date(name, column, form)
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def is_numeric(kind: Any) -> bool:
+    """Whether an Arrow type is a number."""
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_duration(kind))
+
+
+def numbers_in(column: Any) -> list[float]:
+    """The numbers that are there of a column of numbers: of durations how many of their units; neither null nor NaN."""
+    import pyarrow
+    from pyarrow import types
+
+    plain = column.cast(pyarrow.int64()) if types.is_duration(column.type) else column
+    known = [float(value) for value in plain.drop_null().to_pylist()]
+    return [value for value in known if value == value]
+
+
+def strings(column: Any) -> Any | None:
+    """The column as Arrow strings, trimmed, if it is text or a dictionary of text; None if it is not."""
+    import pyarrow
+    from pyarrow import compute, types
+
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if not (types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)):
+        return None
+    return compute.utf8_trim_whitespace(column.cast(pyarrow.string()))
+
+
+def filled(column: Any) -> list[str]:
+    """The texts that are there, trimmed; of a dictionary of other values these as text."""
+    import pyarrow
+
+    texts = strings(column)
+    if texts is None:
+        texts = (
+            column.cast(column.type.value_type).cast(pyarrow.string())
+            if hasattr(column.type, "value_type")
+            else column.cast(pyarrow.string())
+        )
+    return [text for text in texts.to_pylist() if text is not None and text not in NULLS]
+
+
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number, with nothing that only Python would allow.
+
+    >>> is_number("-1.5e3"), is_number("1_000"), is_number("inf"), is_number("Rome")
+    (True, False, True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+def _is_code(text: str) -> bool:
+    """Whether digits begin with a 0 that a number would not have."""
+    return re.fullmatch(r"0\d+", text) is not None
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def refuse_bad_names(names: Sequence[str], path: str) -> None:
+    """Raise for columns that cannot be told apart."""
+    other = Phrase(", or {}", Argument("header", False)) if path else Phrase("")  # a frame has no header to speak of
+    met = set[str]()
+    for place, name in enumerate(names):
+        if not name.strip():
+            remedy = Phrase("name it{}", other)
+            raise DataError(f"column {place} has no name", source=path, remedy=remedy)
+        if name in met:
+            remedy = Phrase("rename one{}", other)
+            raise DataError(f"two columns are named {printable(name)!r}", source=path, remedy=remedy)
+        met.add(name)
+
+
+def find_target(names: Sequence[str], columns: Sequence[Any] | None, declared: Declared, path: str) -> int | None:
+    """The label's column: named, of a usual name, or the last if it looks like one; None where there need be none."""
+    if declared.target is not None:
+        if declared.labelled is False:
+            return find(declared.target, names)
+        return find_place("target", declared.target, names, path)
+    if declared.labelled is None:
+        return None
+    usual = [place for place, name in enumerate(names) if name.strip().lower() in USUAL_TARGETS]
+    if len(usual) == 1:
+        return usual[0]
+    last = len(names) - 1
+    if columns is not None and not usual and len(names) > 1 and _looks_like_label(columns[last]):
+        return last
+    if declared.labelled:
+        message = f"which column is the label? Columns: {listed(names)}"
+        raise DataError(message, source=path, remedy=Argument("target", like="NAME"))
+    return None
+
+
+def _looks_like_label(column: Any) -> bool:
+    """Whether a column holds few different values, each of them several times on average, and none is missing."""
+    known: list[Any]
+    if is_numeric(column.type):
+        known = numbers_in(column)
+        whole = all(value.is_integer() for value in known)
+    elif strings(column) is not None or str(column.type) == "bool":
+        known, whole = filled(column), True
+    else:
+        return False
+    return whole and len(known) == len(column) and 2 <= len(set(known)) <= min(LABELS, len(known) / 2)
+
+
+def find(wanted: str | int, names: Sequence[str]) -> int | None:
+    """The column of this name, else at this place."""
+    if wanted in names:
+        return list(names).index(str(wanted))
+    trimmed = str(wanted).strip()
+    if trimmed in names:
+        return list(names).index(trimmed)
+    if not re.fullmatch("-?[0-9]{1,9}", str(wanted)):
+        return None
+    number = int(wanted)
+    return number % len(names) if -len(names) <= number < len(names) else None
+
+
+def find_place(option: str, wanted: str | int, names: Sequence[str], path: str) -> int:
+    """The place of a column that an option names; DataError, with what may have been meant, if there is none."""
+    found = find(wanted, names)
+    if found is not None:
+        return found
+    near = difflib.get_close_matches(str(wanted), names, n=1)
+    hint = f"; did you mean {printable(near[0])!r}?" if near else "."
+    raise DataError(
+        f"there is no column {printable(str(wanted))!r}{hint} Columns: {listed(names)}", source=path, argument=option
+    )

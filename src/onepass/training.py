@@ -1,0 +1,334 @@
+"""From a source of rows to a certified model: what the command line, Python and workers share.
+
+`train` is the face for Python. A table's first rows settle what a run needs to know (`settled_by`); rows are fed chunk
+by chunk, and what reading showed goes into the certificate (`judge`). With the same rows and options the same model,
+certificate and names come out, to the last bit, whether the rows stand in a file, a frame or an Arrow stream; but the
+number of rows that is expected, where it is not named, is a guess that depends on the format.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from onepass.errors import Argument, DataError, Phrase, label_text, printable
+from onepass.tables.plan import LOOKED_AT
+
+if TYPE_CHECKING:
+    from onepass.certificates import Certificate
+    from onepass.certified import Certified
+    from onepass.io import Chunk, Stream
+    from onepass.io.table_stream import TableStream
+    from onepass.models import LinearModel
+    from onepass.passes import Pass
+    from onepass.tables.feature_names import FeatureNames
+    from onepass.tables.plan import TablePlan
+
+LABELS = 50  # different ones in the first rows of a table that still look like classes
+WIDEST = 1 << 24  # features, unless told otherwise
+KEPT = (  # how rows were read, as far as a model remembers it, so that others are read alike
+    *("bins", "bits", "target", "text_column", "categorical", "numeric", "text", "date", "ignore"),
+    *("header", "delimiter", "missing", "zero_based", "unsorted", "duplicates", "width"),
+)
+OF_FILES = ("header", "width", "delimiter", "on_error")  # what it remembers of a table beside its columns
+SOURCES = (
+    "a path, several paths, a DataFrame (pandas, polars), a pyarrow Table, RecordBatch or RecordBatchReader, or what "
+    "has __arrow_c_stream__"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingResult:
+    """What a training gives: the model, its certificate, and how they came about. `str()` is a summary.
+
+    table: what the columns are (None where the source is no table). run: the pass, which can go on, convert and be
+    asked. notes: what a user should know of the source. skipped: bad lines left out, by on_error="skip".
+    """
+
+    model: LinearModel
+    certificate: Certificate
+    run: Pass
+    table: TablePlan | None = None
+    notes: tuple[str, ...] = ()
+    skipped: int = 0
+
+    def __str__(self) -> str:
+        remarks = [f"left out {self.skipped:,} bad lines"] if self.skipped else []
+        if self.run.stopped:
+            remarks.append("stopped: the certified risk has reached stop_at")
+        return "\n".join(summary(self.run, self.certificate, self.table, self.model.names, remarks))
+
+    def __repr__(self) -> str:
+        return f"<TrainingResult of {self.run!r}>"
+
+
+def train(source: Any, target: str | int | None = None, *, learner: Any = None, **options: Any) -> TrainingResult:
+    """Learn from a source in one pass, and say how wrong the model can be: what `onepass train` does.
+
+    source     a path, several, or a table: a DataFrame (pandas, polars; an index is no column), a pyarrow Table,
+               RecordBatch or RecordBatchReader, or whatever has `__arrow_c_stream__`, such as a result of DuckDB. It is
+               read once, in order, batch by batch.
+    target     the label's column, by name or place; None: guessed (it is called target, label, class or y, or is the
+               last and looks like one)
+    learner    a learner, its class or its name; None: Adaptive
+    options    of tables: categorical, numeric, text, date, ignore (lists of columns, whatever these look like),
+               text_column, missing ("indicator", "zero", "error"), bits; of files: format, compression, threads,
+               header, delimiter, on_error and the others of `onepass.io.open_stream`; and all of `onepass.Pass`:
+               conversion, delta, expected_rows, …
+
+    What the columns of a table are is decided by its first 256 rows, which are learned and counted by no certificate;
+    where every column is declared, all rows count. Labels of numbers are floats, others text, of truths "true" and
+    "false"; if all are the same, the model always says that one, and a note tells so. Raises DataError for what cannot
+    be learned from, such as whole numbers beyond 2^53 in a table that has types.
+
+    >>> import numpy as np
+    >>> import pyarrow
+    >>> rng = np.random.default_rng(0)
+    >>> age, job = rng.integers(20, 60, 4000), rng.choice(["cook", "poet", "smith"], 4000)
+    >>> people = pyarrow.table({"job": job, "age": age, "rich": np.where((job == "poet") | (age < 30), "no", "yes")})
+    >>> result = train(people, target="rich")
+    >>> result.table.lines()
+    ['numbers: age', 'categories: job']
+    >>> result.model.predict(pyarrow.table({"age": [50, 50], "job": ["poet", "cook"]})).tolist()
+    ['no', 'yes']
+    >>> result.certificate.informative, result.certificate.rounds
+    (True, 3744)
+    """
+    learning, reading = _parted(options)
+    if target is not None:
+        reading["target"] = target
+    learning["learner"] = learner
+    learning["max_features"] = most_columns(reading.get("bits"), learning.get("max_features"))
+    with _opened(source, reading, learning["max_features"]) as stream:
+        if _is_table(stream):
+            stream.look_ahead()
+        if learning.get("expected_rows") is None and _is_watched(learning):
+            learning["expected_rows"] = _expected(source, stream, reading)
+        if stream.table is not None:
+            learning = settled_by(stream.table, learning, _place(stream))
+        run = _made(learning)
+        feed(run, stream)
+    return _result(run, stream, reading)
+
+
+def _parted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(options of a pass, options of reading)."""
+    from onepass.options import Options
+
+    known = {one.name for one in fields(Options)} | {"classes", "origin"}
+    learning = {name: value for name, value in options.items() if name in known}
+    reading = {name: value for name, value in options.items() if name not in known}
+    strange = [name for name in reading if name not in _reading_options()]
+    if strange:
+        import difflib
+
+        near = difflib.get_close_matches(strange[0], sorted(known | _reading_options()), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise TypeError(f"train has no option {strange[0]!r}{hint}")
+    return learning, reading
+
+
+def _reading_options() -> set[str]:
+    from onepass.io.formats import FORMATS
+    from onepass.io.sources import Limits
+
+    own = {"format", "compression", "threads", "on_error", "quarantine"}
+    return {*own, *Limits._fields, *(option for known in FORMATS.values() for option in known.options)}
+
+
+def most_columns(bits: int | None, max_features: int | None) -> int:
+    """How many features a pass must take: more where hashes have more places, with room for numbers beside them."""
+    return max(WIDEST, max_features or 0, (1 << bits) + (1 << 16) if bits else 0)
+
+
+def _is_watched(learning: Mapping[str, Any]) -> bool:
+    return bool(learning.get("conversion", "frozen") == "frozen" or learning.get("watch"))
+
+
+# --- sources ----------------------------------------------------------------------------------------------------------
+
+
+def _opened(source: Any, reading: dict[str, Any], most: int) -> Stream | TableStream:
+    """The source as chunks."""
+    from onepass.tables.frames import is_table
+
+    if is_table(source):
+        return _of_table(source, reading)
+    from onepass.io import open_stream
+
+    return open_stream(_paths(source), defaults=lambda format: {**USUAL, "max_features": most}, **reading)
+
+
+USUAL = {"kinds": "found", "named": True}  # where nothing is said, a table's columns are what they look like
+
+
+def _of_table(source: Any, reading: dict[str, Any]) -> TableStream:
+    from onepass.io.columns import TableOptions
+    from onepass.io.table_stream import TableStream
+
+    known = {one.name for one in fields(TableOptions) if one.init}
+    strange = [name for name in reading if name not in known]
+    if strange:
+        raise TypeError(f"{strange[0]}: this is an option of files, and the source is a table")
+    return TableStream(source, TableOptions(**{**USUAL, **reading}))
+
+
+def _paths(source: Any) -> list[str | os.PathLike[str]]:
+    several = list(source) if isinstance(source, list | tuple | set) else [source]
+    if not several or not all(isinstance(path, str | os.PathLike) for path in several):
+        hint = "; collect() it first" if type(source).__name__ == "LazyFrame" else ""
+        hint = "; `OnePassClassifier` and `Pass` learn from arrays" if hasattr(source, "__array__") else hint
+        raise TypeError(f"source: {SOURCES} expected, got {type(source).__name__}{hint}")
+    return several
+
+
+def _is_table(stream: Stream | TableStream) -> bool:
+    """Whether there are first rows that settle something."""
+    from onepass.io.formats import FORMATS
+    from onepass.io.table_stream import TableStream
+
+    return isinstance(stream, TableStream) or FORMATS[stream.format].table
+
+
+def _place(stream: Stream | TableStream) -> str:
+    return str(getattr(stream, "paths", [""])[0])
+
+
+def _expected(source: Any, stream: Stream | TableStream, reading: Mapping[str, Any]) -> int | None:
+    """How many rows there will be, as far as the source tells."""
+    from onepass.io.row_counts import expected_rows
+    from onepass.io.table_stream import TableStream
+
+    if isinstance(stream, TableStream):
+        return stream.expected_rows
+    return expected_rows(_paths(source), reading.get("format"), reading.get("compression"))
+
+
+# --- learning ---------------------------------------------------------------------------------------------------------
+
+
+def settled_by(table: TablePlan, options: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+    """The options of a pass with what a table's first rows settle: its classes, and how many rows nothing may count.
+
+    Raises DataError where the label is a quantity.
+    """
+    classes = options.get("classes")
+    if classes is None and len(table.labels) > LABELS:
+        raise DataError(
+            f"column {printable(str(table.target))} has {len(table.labels)} different values in its first rows: "
+            "classes are wanted, and this looks like a quantity",
+            source=path or None,
+            remedy=Phrase("another {}, or {} with all of them", Argument("target"), Argument("classes")),
+        )
+    looked = max(options.get("uncounted_rows") or 0, table.looked_at)
+    if classes is None and len(table.labels) > 2:
+        classes, looked = list(table.labels), max(looked, LOOKED_AT)  # they, too, were found in rows
+    return {**options, "classes": classes, "uncounted_rows": looked}
+
+
+def _made(learning: Mapping[str, Any]) -> Pass:
+    from onepass.passes import Pass
+
+    return Pass(**learning)
+
+
+def feed(run: Pass, stream: Stream | TableStream) -> None:
+    """Learn all rows of a stream, or as many as `stop_at` asks for; what is wrong is said by its place."""
+    for chunk in stream:
+        _feed_chunk(run, stream, chunk)
+        if run.stopped:
+            break
+    judge(run, stream)
+
+
+def _feed_chunk(run: Pass, stream: Stream | TableStream, chunk: Chunk) -> None:
+    if chunk.labels is None:
+        raise DataError(
+            "no labels to learn from", source=chunk.origin.path or None, remedy=Argument("target", like="NAME")
+        )
+    try:
+        run.feed(chunk.rows, chunk.labels)
+    except DataError as error:
+        raise stream.located(error) from None
+
+
+def judge(run: Pass, stream: Stream | TableStream) -> None:
+    """What reading showed that the certificate must say, or must not be given for."""
+    from onepass.io.table_stream import TableStream
+
+    if isinstance(stream, TableStream):
+        return
+    if stream.changed:
+        run.withhold(f"{stream.changed[0]} changed while it was read")
+    if stream.duplicate_reason is not None:
+        run.withhold(stream.duplicate_reason)
+    if stream.skipped:
+        run.assume(f"{stream.skipped:,} bad lines were left out, which is no fault of their labels")
+    if stream.truncated:
+        run.assume("the compressed stream ended early, and what was lost is no different")
+
+
+# --- what comes out ---------------------------------------------------------------------------------------------------
+
+
+def _result(run: Pass, stream: Stream | TableStream, reading: Mapping[str, Any]) -> TrainingResult:
+    from onepass.io.table_stream import TableStream
+
+    certificate = run.certificate()
+    model = replace(cast("LinearModel", run.model()), table=stream.table, names=stream.feature_names)
+    model.about["classes"] = run.options["classes"]  # None: not declared, and numbered as they came
+    if not isinstance(stream, TableStream):
+        known = [one for one in stream.identity if one is not None]
+        model.about["reading"] = remembered(reading, stream)
+        model.about["data"] = [{"size": one.size, "ends": one.ends} for one in known]
+    skipped = 0 if isinstance(stream, TableStream) else stream.skipped
+    notes = [*map(str, stream.notes), *_one_label(run)]
+    return TrainingResult(model, certificate, run, stream.table, tuple(notes), skipped)
+
+
+def _one_label(run: Pass) -> list[str]:
+    """A note, if there is nothing to tell apart."""
+    if len(run.classes) != 1:
+        return []
+    return [f"all {run.rows:,} rows have the label {label_text(run.classes[0])}: the model always says it"]
+
+
+def remembered(given: Mapping[str, Any], stream: Any) -> dict[str, Any]:
+    """How the rows of a stream were read with the options given, for a model: with it others are read alike."""
+    kept = {name: value for name, value in {**given, **stream.decided}.items() if name in KEPT}
+    if stream.skipped:
+        kept["on_error"] = "skip"
+    if stream.table is not None:  # what the columns are stands in the model's own plan
+        kept = {name: value for name, value in kept.items() if name in OF_FILES}
+    return {"format": stream.format, **kept}
+
+
+def features_met(table: TablePlan, names: FeatureNames | None) -> int | None:
+    """How many features the rows of a table had; None where there are too many to remember."""
+    return None if names is None or names.full else len(table.numbers) + names.count
+
+
+def summary(
+    run: Certified, certificate: Certificate, table: TablePlan | None, names: FeatureNames | None, remarks: list[str]
+) -> list[str]:
+    """What came out, in lines for people."""
+    from onepass.certificates import rate_table
+
+    learned = cast("Pass", run)
+    classes = ", ".join(label_text(label) for label in learned.classes)
+    extent = f"{learned.width:,} features"
+    if table is not None:
+        met = features_met(table, names)
+        many = "more than a million" if met is None else f"{met:,}"
+        extent = f"{len(table.columns):,} columns, {many} features met"
+    lines = [
+        f"{learned.rows:,} rows, {extent}, labels {classes}",
+        f"{learned.learner!r}: {learned.mistakes:,} mistakes in {learned.rounds:,} rounds",
+        *remarks,
+        str(certificate),
+    ]
+    if certificate.rates is not None:
+        lines += ["", *rate_table.lines(certificate.rates)]
+    return lines
