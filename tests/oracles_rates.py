@@ -34,19 +34,29 @@ def margin(eta):
     return update
 
 
-def shifted(Z, y, eta, N, warmup, window=1000):
-    """(W_0 … W_m, mistakes, turns): W' = W + (η/N)·y·(x − T), T = Σyx/Σy, W = W'/‖W'‖. (barkai1995, eq. 10 and 12)
+def shifted(Z, y, eta, N, warmup, window=1000, weighting="uniform"):
+    """(W_0 … W_m, mistakes, turns): W' = W + (η/N)·y·(x − T), T = ψ·Σyx/Σyψ, W = W'/‖W'‖. (barkai1995, eq. 10 and 12)
 
-    Plain until t = warmup·N and while |Σy| ≤ 3√t; W turns to −W after a window with mistakes 3σ above one half.
+    Plain until t = warmup·N and while |Σyψ| ≤ 3√Σψ²; W turns to −W after a window with mistakes 3σ above one half. If
+    not uniform, ψ and the sums begin anew after round warmup·N, with v the mean of y·x so far; "auto" waits for round
+    1000, and stays uniform if |Σy| > 3√t there.
     """
-    W, P, S = [np.zeros(Z.shape[1])], np.zeros(Z.shape[1]), 0.0
-    mistakes, turns = [], []
+    W, P, S, squares = [np.zeros(Z.shape[1])], np.zeros(Z.shape[1]), 0.0, 0.0
+    mistakes, turns, psi = [], [], lambda x: 1.0
     for t, (x, label) in enumerate(zip(Z, y, strict=True), start=1):
         w = W[-1]
-        P, S = P + label * x, S + label
+        if t - 1 == int(max(warmup * N, 1000 * (weighting == "auto"))) and not (
+            weighting == "auto" and abs(S) > 3 * np.sqrt(t - 1)
+        ):
+            v = P / (t - 1)
+            if weighting in ("auto", "linear"):
+                psi, P, S, squares = (lambda x, v=v: v @ x), 0.0 * P, 0.0, 0.0
+            elif weighting == "halfspace":
+                psi, P, S, squares = (lambda x, v=v: float(v @ x > 0)), 0.0 * P, 0.0, 0.0
+        P, S, squares = P + label * x, S + label * psi(x), squares + psi(x) ** 2
         mistakes.append(label * (w @ x) <= 0)
         if mistakes[-1]:
-            T = P / S if t > warmup * N and abs(S) > 3 * np.sqrt(t) else 0.0
+            T = psi(x) * P / S if t > warmup * N and abs(S) > 3 * np.sqrt(squares) else 0.0
             w = w + eta(t) / N * label * (x - T)
             norm = np.linalg.norm(w)
             w = w / norm if norm > 1e-15 else w

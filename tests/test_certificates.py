@@ -174,7 +174,7 @@ def test_a_certificate_says_what_it_covers():
     assert (model.covers, model.loss) == ("model", "hinge")
     assert "95 %" in str(model)
     assert "Assumed" in str(model)
-    assert round_up(model.risk) in str(model)
+    assert round_up(100 * model.risk, 2) in str(model)
     assert json.loads(json.dumps(model.as_dict()))["choice"]["value"] == model.choice.value
     assert certify(trace, "average").choice.value is None
 

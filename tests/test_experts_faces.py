@@ -242,7 +242,7 @@ def test_wrong_usage_is_exit_2(table, options, message):
         ("", "bad.csv: no examples"),
         ("a,outcome\n", "bad.csv: no examples"),
         ("a,b\n1,0\n", "Fix: --outcome"),
-        ("outcome\n1\n", "at least one expert"),
+        ("outcome\n1\n", "the label's column stands alone"),
         ("a,a,outcome\n1,0,1\n", "two columns are named 'a'"),
         ("a,outcome\nx,1\n", "column 'a' holds text"),
         ("a,day,outcome\n1,monday,1\n", "--ignore COLUMN leaves one out"),

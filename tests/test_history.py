@@ -9,6 +9,9 @@ import pytest
 from onepass.history import History
 from onepass.passes import Pass
 from onepass.report import details
+from onepass.report.weights import HEAVIEST, feature_names, heaviest
+from onepass.tables.feature_names import FeatureNames
+from onepass.tables.plan import Column, TablePlan
 from strategies import dyadic
 
 X, Y = dyadic(3, 700, 6, noise=0.1)
@@ -136,9 +139,9 @@ def test_conversions_share_delta_and_leave_out_what_cannot_be_had():
 def test_heaviest_weights_are_the_heaviest():
     weights = np.random.default_rng(0).normal(size=(101, 3))
     weights[40] = 0.0
-    found = details.heaviest(weights, ("a", "b", "c"), str)
+    found = heaviest(weights, ("a", "b", "c"), str)
     sizes = np.abs(weights[1:]).max(axis=1)
-    order = np.argsort(-sizes, kind="stable")[: details.HEAVIEST]
+    order = np.argsort(-sizes, kind="stable")[:HEAVIEST]
     assert [feature["name"] for feature in found["features"]] == [str(f) for f in order]
     assert [abs(feature["weight"]) for feature in found["features"]] == sizes[order].tolist()
     first = found["features"][0]
@@ -147,10 +150,8 @@ def test_heaviest_weights_are_the_heaviest():
 
 
 def test_names_are_those_of_the_columns():
-    table = {"format": "csv", "columns": ["a", "city", "b"], "categorical": ["city"], "missing": "indicator"}
-    name = details.feature_names(table)
-    assert [name(i) for i in range(5)] == ["a", "b", "a missing", "b missing", "hashed 0"]
-    assert details.feature_names({"format": "csv", "columns": ["t"], "text_column": "t"})(7) == "hashed 7"
-    assert details.feature_names({"format": "csv", "columns": ["a"], "categorical": ["3"]})(0) == "feature 0"
-    assert details.feature_names({"format": "svmlight", "zero_based": True})(0) == "feature 0"
-    assert details.feature_names({})(3) == "feature 3"
+    names = FeatureNames(TablePlan((Column("a", "number"), Column("city", "category"))))
+    assert feature_names({"format": "csv"}, names)(0) == "a"
+    assert feature_names({"format": "csv"}, names)(8) == "hashed 7"
+    assert feature_names({"format": "svmlight", "zero_based": True})(0) == "feature 0"
+    assert feature_names({})(3) == "feature 3"

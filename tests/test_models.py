@@ -165,8 +165,9 @@ FORGERIES = {
     "version is a number": ("version", {"version": 1}),
     "certificate is text": ("about.certificate", {"about": {"certificate": "0.01"}}),
     "reading is text": ("about.reading", {"about": {"reading": "x"}}),
-    "columns are a number": ("about.reading.columns", {"about": {"reading": {"columns": 3}}}),
-    "a category is an object": ("about.reading.categorical", {"about": {"reading": {"categorical": [{}]}}}),
+    "the table is a number": ("table", {"table": 3}),
+    "the table lacks all": ("table", {"table": {}}),
+    "a header is text": ("about.reading.header", {"about": {"reading": {"header": "yes"}}}),
     "bits are text": ("about.reading.bits", {"about": {"reading": {"bits": "18"}}}),
 }
 

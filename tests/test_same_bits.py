@@ -167,6 +167,8 @@ def trained(folder, form, *more):
     words += ["--cutoffs", "grid", "--bound", "betting", "--delta", "0.05", "--seed", "0", "--json", "-q"]
     words += ["--target", "y"] if form in ("csv", "tsv", "jsonl", "parquet", "arrow") else []
     words += ["--text-column", "text"] if form == "jsonl" else []
+    if form in ("csv", "tsv", "parquet", "arrow"):  # declared, so that all rows count
+        words += ["--numeric", ",".join(f"f{j}" for j in range(FEATURES))]
     done = CliRunner().invoke(program, [*words, *more])
     assert done.exit_code == 0, (form, done.output, done.stderr, done.exception)
     result = json.loads(done.stdout)

@@ -321,7 +321,7 @@ def test_a_cost_is_a_loss():
     assert (certificate.loss, certificate.loss_bound) == ("cost", 9.0)
     assert certificate.empirical == pytest.approx(np.mean(spent), rel=1e-12)
     assert np.mean(spent) < certificate.risk < 9.0
-    assert "mean cost of this model" in str(certificate)
+    assert "the mean cost is at most" in str(certificate)
     np.testing.assert_array_equal(run.model(certificate).weights, run.model().weights)
     with pytest.raises(ValueError, match="loss: one of"):
         Pass().certificate(loss="cost")

@@ -23,6 +23,7 @@ _HOME = {
     "LimitError": "errors",
     "LinearModel": "models",
     "ModelError": "errors",
+    "Monitor": "monitoring",
     "OnePassClassifier": "estimator",
     "OnepassError": "errors",
     "OutputTakenError": "errors",
@@ -31,12 +32,16 @@ _HOME = {
     "SmoothThresholdClassifier": "smooth.estimator",
     "ResumeError": "errors",
     "StoppedError": "errors",
+    "TableEncoder": "encoder",
     "Trace": "trace",
+    "TrainingResult": "training",
     "VotedModel": "voted",
     "certify": "certificates",
     "combine": "trace",
+    "load": "voted",
     "merge": "trace",
     "regret": "regret",
+    "train": "training",
 }
 __all__ = sorted(_HOME)
 

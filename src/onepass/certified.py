@@ -32,6 +32,11 @@ class Certified(ABC):
     loss: str | None
     rounds: int
 
+    @property
+    def delta_share(self) -> float:
+        """What certificates given now have of the δ that is asked for."""
+        return 1.0
+
     def certificate(
         self,
         conversion: str | None = None,
@@ -81,7 +86,7 @@ class Certified(ABC):
     ) -> Question:
         return Question(
             conversion or self.conversion,
-            self.delta if delta is None else delta,
+            (self.delta if delta is None else delta) * self.delta_share,
             bound or self.bound,
             loss or self.loss,
         )

@@ -208,6 +208,15 @@ def printable(text: bytes | str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
 
 
+def label_text(label: object) -> str:
+    """A label as it stood in the file: 1, not 1.0.
+
+    >>> label_text(1.0), label_text("a\\tb")
+    ('1', 'a\\\\tb')
+    """
+    return f"{label:.17g}" if isinstance(label, float | int) else printable(str(label))
+
+
 def excerpt(text: bytes | str, column: int | None = None) -> str:
     """At most 72 bytes of a line, around the column, with … where something was left out."""
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text

@@ -46,8 +46,8 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     cost            {(label, prediction): cost}: certify the mean cost in place of the share of mistakes
     max_false_alarm, max_miss, min_precision
                     a target for the threshold of the model, kept with probability 1 − delta; one of them
-    cutoffs, bound, delta, loss, radius, horizon, fit_intercept, validation_fraction, stop_at, max_trace_memory,
-    max_watch_memory
+    cutoffs, bound, delta, loss, radius, horizon, fit_intercept, validation_fraction, stop_at, on_drift,
+    max_trace_memory, max_watch_memory
                     as in `onepass.Pass`
     shuffle         whether `fit` puts the rows in random order; without it, `fit` and any cutting into `partial_fit`
                     calls give the same bits
@@ -87,6 +87,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         min_precision: float | None = None,
         validation_fraction: float = 0.0,
         stop_at: float | None = None,
+        on_drift: str = "withhold",
         max_trace_memory: int = 256 << 20,
         max_watch_memory: int = 256 << 20,
         pickle_rows: bool = False,
@@ -110,6 +111,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.min_precision = min_precision
         self.validation_fraction = validation_fraction
         self.stop_at = stop_at
+        self.on_drift = on_drift
         self.max_trace_memory = max_trace_memory
         self.max_watch_memory = max_watch_memory
         self.pickle_rows = pickle_rows
@@ -192,6 +194,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             min_precision=self.min_precision,
             validation_fraction=self.validation_fraction,
             stop_at=self.stop_at,
+            on_drift=self.on_drift,
         )
         self.classes_ = classes
         self._kept: dict[Any, Any] = {}

@@ -25,7 +25,8 @@ WIDE = 1 << 20  # features from which a look is dear, since it copies the weight
 
 class Point(NamedTuple):
     """One look: after so many rows (of which `rounds` were learned from), the average loss of all rounds, the
-    certificate of the pass's own conversion (None where it is withheld) and the number that it chose."""
+    certificate of the pass's own conversion (None where it is withheld), the number that it chose, and how strong the
+    evidence is that rows drift."""
 
     rows: int
     rounds: int
@@ -33,6 +34,7 @@ class Point(NamedTuple):
     loss: float
     risk: float | None
     choice: int | None
+    drift: float | None = None  # M, where it is tested whether rows drift
 
 
 class History:
@@ -57,7 +59,9 @@ class History:
     def __init__(self, run: Pass) -> None:
         self.run = run
         self._walks = run.conversion == "suffix" or run.cutoffs == "all"
-        self._hasty = self._walks or run.conversion == "longest"  # what later rows may overwrite is not put aside
+        self._hasty = (
+            self._walks or run.conversion == "longest" or run.on_drift == "restart"
+        )  # what later rows may overwrite is not put aside
         self._points = list[Point]()
         self._pending = list[tuple[int, Evidence]]()
 
@@ -71,7 +75,7 @@ class History:
         """The looks so far."""
         for rows, evidence in self._pending:
             run = self.run
-            own = certify(evidence, run.conversion, delta=run.delta, bound=run.bound, loss=run.loss)
+            own = certify(evidence, run.conversion, delta=run.delta * run.delta_share, bound=run.bound, loss=run.loss)
             block = next(CONVERSIONS["average"].choices(evidence, _counted(own)))
             loss = (own.loss_bound if own.loss == "hinge" else 1.0) * float(block.losses[0]) / evidence.rounds
             self._points.append(_point(rows, evidence.mistakes, loss, own))
@@ -131,4 +135,5 @@ def _counted(own: Certificate) -> str:
 
 
 def _point(rows: int, mistakes: int, loss: float, own: Certificate) -> Point:
-    return Point(rows, own.rounds, mistakes, loss, None if math.isnan(own.risk) else own.risk, own.choice.value)
+    drift = None if own.drift is None else own.drift.now
+    return Point(rows, own.rounds, mistakes, loss, None if math.isnan(own.risk) else own.risk, own.choice.value, drift)

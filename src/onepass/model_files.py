@@ -13,6 +13,7 @@ import json
 import math
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -45,14 +46,18 @@ VOTE = {  # arrays of a voted model: `trace.log.Log` without its scratch, and th
     "values": "F64",
     "q": "I64",
 }
+NAMES = {"name_hashes": "I64", "name_ends": "I64", "name_text": "U8"}  # `tables.FeatureNames.arrays`
 Weights = npt.NDArray[np.float64]
 Arrays = dict[str, Array]
 Layout = dict[str, dict[str, Any]]
 
 
-def write(path: Path, said: dict[str, Any], weights: Weights, *, overwrite: bool = True) -> None:
-    """Write weights and what is said of them, atomically; see files.replacing for `overwrite`."""
-    _write(path, said, {"weights": np.ascontiguousarray(weights, dtype="<f8")}, overwrite)
+def write(
+    path: Path, said: dict[str, Any], weights: Weights, names: Arrays | None = None, *, overwrite: bool = True
+) -> None:
+    """Write weights, names of features and what is said of them, atomically; `overwrite`: see files.replacing."""
+    plain = {name: np.ascontiguousarray((names or {})[name], dtype=KINDS[NAMES[name]]) for name in names or ()}
+    _write(path, said, {"weights": np.ascontiguousarray(weights, dtype="<f8"), **plain}, overwrite)
 
 
 def write_vote(path: Path, said: dict[str, Any], arrays: Arrays, *, overwrite: bool = True) -> None:
@@ -61,15 +66,31 @@ def write_vote(path: Path, said: dict[str, Any], arrays: Arrays, *, overwrite: b
     _write(path, {"kind": "vote", **said}, plain, overwrite)
 
 
-def read(path: Path, max_bytes: int = 1 << 34) -> tuple[dict[str, Any], Weights]:
-    """(what is said, weights) of a file that `write` wrote, or a ModelError that says what is wrong with it."""
-    content, arrays = _read(path, max_bytes, _check_header, _check_weights)
-    return content, arrays["weights"]
+def read(path: Path, max_bytes: int = 1 << 34) -> tuple[dict[str, Any], Arrays]:
+    """(what is said, arrays) of a file that `write` wrote, or a ModelError that says what is wrong with it."""
+    return _read(path, max_bytes, _check_header, _check_weights)
 
 
 def read_vote(path: Path, max_bytes: int = 1 << 34) -> tuple[dict[str, Any], Arrays]:
     """(what is said, arrays) of a file that `write_vote` wrote, or a ModelError that says what is wrong with it."""
     return _read(path, max_bytes, partial(_check_vote_header, max_bytes), _check_vote)
+
+
+def is_vote(path: Path, max_bytes: int = 1 << 34) -> bool:
+    """Whether a file says that it holds a voted model; whoever reads it checks the rest."""
+    kinds = list[Any]()
+
+    def look(content: dict[str, Any], layout: Layout) -> None:
+        kinds.append(content.get("kind"))
+        raise _SeenError
+
+    with suppress(_SeenError, ModelError):
+        read_container(path, MODEL, max_bytes, look)
+    return kinds == ["vote"]
+
+
+class _SeenError(Exception):
+    """What was to be seen of a file is seen, and its arrays need not be read."""
 
 
 def content_hash(content: dict[str, Any], arrays: Arrays) -> str:
@@ -112,7 +133,15 @@ def _check_header(content: dict[str, Any], layout: Layout) -> None:
     _need(isinstance(cut, float) and math.isfinite(cut), "cut", "a finite number")
     _need(len(content["classes"]) == 2 or cut == 0.0, "cut", "0 but for two classes")
     _need(curve is None or isinstance(curve, dict), "calibration", "null or an object")
-    _need(set(layout) == {"weights"} and layout["weights"]["dtype"] == "F64", "weights", "one tensor of float64")
+    _need("weights" in layout and layout["weights"]["dtype"] == "F64", "weights", "one tensor of float64")
+    named = {name: layout[name] for name in layout if name != "weights"}
+    _need(not named or set(named) == set(NAMES), "weights", "one tensor, or one beside three of names")
+    for name, said in named.items():
+        _need(
+            said["dtype"] == NAMES[name] and len(said["shape"]) == 1, name, f"a list of {np.dtype(KINDS[NAMES[name]])}"
+        )
+    table = content.get("table")
+    _need(table is None or isinstance(table, dict), "table", "null or an object")
     shape, classes = layout["weights"]["shape"], len(content["classes"])
     outputs = 1 if classes <= 2 else classes
     fits = len(shape) == 2 and shape[0] >= 1 and shape[1] == outputs
@@ -176,15 +205,11 @@ def _check_classes(classes: Any) -> None:
 _READING = {  # what a model may remember of how its rows were read
     "format": (str,),
     "target": (str, int, type(None)),
-    "categorical": (list,),
-    "ignore": (list,),
-    "columns": (list, type(None)),
-    "missing": (str, type(None)),
-    "text_column": (str, int, type(None)),
     "header": (bool, type(None)),
     "width": (int, type(None)),
     "delimiter": (str, type(None)),
     "bits": (int, type(None)),
+    "missing": (str, type(None)),
     "zero_based": (bool,),
     "unsorted": (str, type(None)),
     "duplicates": (str, type(None)),
@@ -201,8 +226,7 @@ def _check_about(about: Any) -> None:
     for name, kinds in _READING.items():
         if reading is not None and name in reading:
             value = reading[name]
-            plain = not isinstance(value, list) or all(isinstance(column, str | int) for column in value)
-            _need(type(value) in kinds and plain, f"about.reading.{name}", "what `train` writes there")
+            _need(type(value) in kinds, f"about.reading.{name}", "what `train` writes there")
 
 
 def _check_weights(content: dict[str, Any], arrays: Arrays) -> None:

@@ -11,10 +11,15 @@ import numpy as np
 
 from onepass import model_files
 from onepass.certificates.probabilities import Calibration
+from onepass.certificates.score_bins import ScoreHistogram
 from onepass.errors import ConversionError, DataError, ModelError, printable
 from onepass.labels import Label
 from onepass.loop import head_of, score
 from onepass.rows import LARGEST, AnyRows, Array, Dense, Floats, Ints, count, onto_ball
+from onepass.tables.feature_names import FeatureNames
+from onepass.tables.frames import is_table
+from onepass.tables.plan import TablePlan
+from onepass.tables.reading import narrowed, rows_of_table
 from onepass.validate import accept, block, blocks, stated_columns, validate_rows
 
 SCORES = 1 << 20  # that are held at a time beyond those asked for: rows times classes
@@ -38,6 +43,9 @@ class LinearModel:
     )  # learner, options, certificate, data: plain values, for reading
     cut: float = 0.0  # of two classes, the second where the score is above this
     calibration: Calibration | None = None  # from scores to probabilities, where the model was watched
+    scores: ScoreHistogram | None = None  # those of training on rows it had not learned, where the model was watched
+    table: TablePlan | None = None  # what the columns of a table are, where the model learned from one
+    names: FeatureNames | None = None  # what its features are called
 
     @property
     def features(self) -> int:
@@ -50,22 +58,39 @@ class LinearModel:
         """
         said = {"classes": list(self.classes), "bias": self.bias, "radius": self.radius, "about": self.about}
         said |= {"cut": self.cut, "calibration": None if self.calibration is None else self.calibration.as_dict()}
-        model_files.write(path, said, self.weights, overwrite=overwrite)
+        said |= {} if self.scores is None else {"scores": self.scores.as_dict()}
+        said["table"] = None if self.table is None else self.table.as_dict()
+        names = {} if self.names is None else self.names.arrays()
+        model_files.write(path, said, self.weights, names, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], max_bytes: int = 1 << 34) -> LinearModel:
         """Read a model that `save` wrote; every size is checked before it is believed, and nothing is executed."""
-        said, weights = model_files.read(path, max_bytes)
-        classes, curve = tuple(said["classes"]), said["calibration"]
+        said, arrays = model_files.read(path, max_bytes)
+        classes, curve, table, names = tuple(said["classes"]), said["calibration"], said.get("table"), None
         try:
+            table = None if table is None else TablePlan.from_dict(table)
+            if table is not None and len(arrays) > 1:
+                names = FeatureNames.from_arrays(table, arrays)
             calibration = None if curve is None else Calibration.from_dict(curve)
             if calibration is not None and calibration.classes != max(2, len(classes)):
                 raise ModelError(f"its field 'calibration.classes' is wrong: the model has {len(classes)} classes")
             if calibration is not None and calibration.classes == 2 and calibration.cut != said["cut"]:
                 raise ModelError("its field 'calibration.cut' is wrong: it is not the model's")
+            scores = None if said.get("scores") is None else ScoreHistogram.from_dict(said["scores"])
         except ModelError as error:
             raise ModelError(f"{printable(os.fspath(path))}: {error}") from None
-        return cls(weights, classes, float(said["bias"]), said["radius"], said["about"], said["cut"], calibration)
+        said_of = float(said["bias"]), said["radius"], said["about"], said["cut"]
+        return cls(arrays["weights"], classes, *said_of, calibration, scores, table, names)
+
+    def rows_of(self, X: Any) -> Any:
+        """The rows that the model learned from tables like this one, without features that it never met; else X itself.
+
+        Columns are found by name, in whatever order; those that the model does not know are left out.
+        """
+        if self.table is None or not is_table(X):
+            return X
+        return narrowed(rows_of_table(X, self.table), self.features)
 
     def decision(self, X: Any) -> Floats:
         """Scores: one per row for two classes (positive: the second class), else one per row and class."""
@@ -73,7 +98,7 @@ class LinearModel:
         if one is not None:
             return one
         head = head_of(self.weights, self.bias)
-        rows, canonical = within(X, self.features)
+        rows, canonical = within(self.rows_of(X), self.features)
         scores = np.empty((count(rows), self.weights.shape[1]))
         for first, piece in pieces(rows, canonical, self.radius):
             score(head, piece, scores[first : first + count(piece)])
@@ -81,7 +106,7 @@ class LinearModel:
 
     def decisions(self, X: Any) -> Iterator[tuple[slice, Floats]]:
         """(places of rows, their scores as `decision` gives them), a bounded number of scores at a time."""
-        yield from self._decisions(*within(X, self.features))
+        yield from self._decisions(*within(self.rows_of(X), self.features))
 
     def _decisions(self, rows: AnyRows, canonical: bool) -> Iterator[tuple[slice, Floats]]:
         head, outputs = head_of(self.weights, self.bias), self.weights.shape[1]
@@ -95,7 +120,7 @@ class LinearModel:
         one = self._one_row(X)
         if one is not None:
             return places(one, len(self.classes), self.cut)
-        rows, canonical = within(X, self.features)
+        rows, canonical = within(self.rows_of(X), self.features)
         found = np.empty(count(rows), dtype=np.int64)
         for where, scores in self._decisions(rows, canonical):
             found[where] = places(scores, len(self.classes), self.cut)

@@ -12,8 +12,9 @@ from onepass.certificates import check, target_of
 from onepass.certificates.deployed import cost_of
 from onepass.errors import ConversionError
 from onepass.labels import Label, sortable
-from onepass.learners import Setting, named
+from onepass.learners import Setting, has_own_rate, named
 
+ON_DRIFT = ("withhold", "restart", "ignore")  # what to do when the drift alarm rings
 OPTIONS = (  # what it takes, beside learner and classes, to make the pass
     "conversion",
     "cutoffs",
@@ -38,7 +39,9 @@ OPTIONS = (  # what it takes, beside learner and classes, to make the pass
     "stop_at",
     "order_alarm",
     "repeat_alarm",
+    "on_drift",
     "seed",
+    "uncounted_rows",
 )
 
 
@@ -71,9 +74,11 @@ class Options:
     stop_at: float | None = None
     order_alarm: bool = True
     repeat_alarm: bool = True
+    on_drift: str = "withhold"
     seed: int = 0
     origin: InitVar[Any] = None
     elapsed: int = 0
+    uncounted_rows: int = 0
 
     def __post_init__(self, classes: Any, origin: Any) -> None:
         for name in OPTIONS:  # models and checkpoints write them down as plain values
@@ -96,6 +101,7 @@ class Options:
             ("expected_rows", 1),
             ("seed", 0),
             ("elapsed", 0),
+            ("uncounted_rows", 0),
         ):
             if (value := getattr(self, name)) is not None or name not in ("horizon", "n_features", "expected_rows"):
                 setattr(self, name, _whole(name, value, least))
@@ -121,8 +127,21 @@ class Options:
             raise ValueError(f"validation_fraction: at least 0 and below 1 expected, got {self.validation_fraction!r}")
         if self.conversion == "validation" and not self.validation_fraction:
             raise ValueError("validation_fraction: above 0 expected for conversion='validation'")
+        self._check_drift()
         if self.stop_at is not None and not self.stop_at > 0.0:
             raise ValueError(f"stop_at: a positive number expected, got {self.stop_at!r}")
+
+    def _check_drift(self) -> None:
+        if self.on_drift not in ON_DRIFT:
+            raise ValueError(f"on_drift: one of {', '.join(ON_DRIFT)} expected, got {self.on_drift!r}")
+        if self.on_drift != "restart":
+            return
+        if not self.watch:
+            raise ConversionError("on_drift: nothing is tested where no model is watched: choose conversion='frozen'")
+        if not self.learner.keeps_rows or has_own_rate(self.learner.rule(Setting(features=self.n_features))):
+            raise ConversionError(f"on_drift: {self.learner!r} cannot go on from what another run has learned")
+        if self.validation_fraction:
+            raise ConversionError("on_drift: a restart and validation_fraction do not go together: leave one out")
 
     def _check_cost(self, classes: Any) -> None:
         if self.cost is None:

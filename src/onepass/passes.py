@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -20,9 +21,11 @@ from onepass.background import Background
 from onepass.candidates import FrozenCandidates
 from onepass.certificates import Calibration, Certificate, Target, Threshold, calibrate, certified_loss, certify
 from onepass.certificates.deployed import positive_of, threshold_of
+from onepass.certificates.score_bins import ScoreHistogram
 from onepass.certificates.score_bins import flip as flip_bins
 from onepass.certified import Certified, Question
 from onepass.conversions import conversion_named
+from onepass.conversions.frozen import prices
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
 from onepass.files import sha256
 from onepass.guards import Guards
@@ -34,9 +37,10 @@ from onepass.learners import Setting, has_own_rate
 from onepass.looks import last_look, next_look
 from onepass.models import LinearModel
 from onepass.options import OPTIONS, Options
+from onepass.regimes import Regimes
 from onepass.regret import Regret, regret
 from onepass.rows import AnyRows, Floats, Ints, must_be_finite, part, take
-from onepass.runs import RENEW, Carried, Frame, UnsoundError, begin
+from onepass.runs import RENEW, Carried, Frame, LearnerRun, UnsoundError, begin
 from onepass.scaling import AUTO_ROWS, RowScaling
 from onepass.state_checks import is_count, need, need_fields
 from onepass.trace import Hypotheses, Survivor, Terms, Trace, Updates
@@ -73,10 +77,14 @@ class Pass(Options, Certified):
     order_alarm         whether to withhold certificates when labels come in an order that no i.i.d. draw would show
     repeat_alarm        whether to withhold certificates when a block of 100 rows or more comes a second time, and to
                         tell the share of rows that equal an earlier one
+    on_drift            what to do when rows are seen to drift: "withhold" certificates, "restart" them from there (each
+                        start with its own share of delta; the learner goes on), or "ignore" it and only tell
     seed                chooses the rows kept out
     origin              weights (1 + features, outputs), intercept first, to start from in place of 0: a model that
                         depends on earlier rows only, so that certificates hold all the same
     elapsed             rounds that went into the origin: a falling learning rate goes on from there
+    uncounted_rows      the first rows, so many, are learned and counted by no certificate, since something was decided
+                        by looking at them: what they leave is where the counting run starts
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -105,23 +113,23 @@ class Pass(Options, Certified):
             self._must_be_meant(labels)
         if labels.count > 2 and not self.learner.several:
             raise ValueError(f"classes: {type(self.learner).__name__} learns two classes, got {labels.count}")
-        self._origin = None if origin is None else self._starting(origin)
+        self._declared = self._origin = None if origin is None else self._starting(origin)
+        self._prepared: Floats | Carried | None = None  # what rows that are not counted have left
         self._background = Background()
-        needs_log = self.cutoffs == "all" or conversion_named(self.conversion).from_log
-        frame = Frame(
-            self._outputs,
-            self._bias,
-            self.n_features,
-            limit,
-            self.max_trace_memory,
-            self.elapsed,
-            needs_log,
-            bool(self.watch),
-        )
-        self.learner_run = begin(self.learner, frame, self._background, self._origin)
+        self.regimes = Regimes()
+        self.learner_run = self._begun_run()
         self.scaling = RowScaling(self.radius)
+        waits = self.uncounted_rows and self._starts_anywhere and not self.scaling.auto  # which measures more rows
+        self.counting = not waits
         self.learner_run.declare(self._setting)
-        self.guards = Guards(labels.count, order=self.order_alarm, repeats=self.repeat_alarm)
+        self.guards = Guards(
+            labels.count,
+            order=self.order_alarm,
+            repeats=self.repeat_alarm,
+            drift=bool(self.watch),
+            on_drift=self.on_drift,
+            seed=self.seed,
+        )
         self.watched = self._watching() if self.watch else None
         self.candidates = FrozenCandidates() if self.validation_fraction > 0.0 else None
         self._void: tuple[str, ...] = ()
@@ -132,6 +140,21 @@ class Pass(Options, Certified):
             self.watched.must_fit(self.n_features or 0)
         self._widen(self.n_features or 0)
         certified_loss(self._trace(), self.conversion, self.loss)
+
+    def _begun_run(self) -> LearnerRun:
+        """The learner at work, from where the present regime begins."""
+        needs_log = self.cutoffs == "all" or conversion_named(self.conversion).from_log
+        frame = Frame(
+            self._outputs,
+            self._bias,
+            self.n_features,
+            self.n_features or self.max_features,
+            self.max_trace_memory,
+            self._elapsed,
+            needs_log,
+            bool(self.watch),
+        )
+        return begin(self.learner, frame, self._background, self._origin)
 
     def __repr__(self) -> str:
         return f"<Pass of {self.learner!r}, {self.conversion}: {self.rounds:,} rounds, {self.mistakes:,} mistakes>"
@@ -179,7 +202,9 @@ class Pass(Options, Certified):
         return {
             "learner": repr(self.learner),
             "classes": list(labels.classes) if labels.declared else None,
-            "origin": None if self._origin is None else sha256(*(array.tobytes() for array in _arrays(self._origin))),
+            "origin": None
+            if self._declared is None
+            else sha256(*(array.tobytes() for array in _arrays(self._declared))),
             "elapsed": self.elapsed,
             **plain,
         }
@@ -188,6 +213,10 @@ class Pass(Options, Certified):
     def origin(self) -> Floats | None:
         """A copy of the weights that the pass started from; None: from 0."""
         return None if self._origin_weights is None else self._origin_weights.copy()
+
+    @property
+    def _elapsed(self) -> int:
+        return self.elapsed + (self.uncounted_rows if self._prepared is not None else 0) + self.regimes.elapsed
 
     @property
     def _bias(self) -> float:
@@ -240,6 +269,11 @@ class Pass(Options, Certified):
         """What a user should know of how the learner fares; `model` says it once, as a warning."""
         return self.learner_run.notes(self.rounds)
 
+    @property
+    def delta_share(self) -> float:
+        """What certificates given now have of the declared δ: all, or with on_drift="restart" this start's share."""
+        return self.regimes.share if self.on_drift == "restart" else 1.0
+
     def withhold(self, reason: str) -> None:
         """Give no certificate from now on: something that it assumes is known to be false."""
         if reason not in self._void:
@@ -278,7 +312,8 @@ class Pass(Options, Certified):
         One dense float64 row of the declared width with one declared label: everything else goes by `feed`.
         """
         run = self.learner_run
-        row = None if self.stopped or self.scaling.auto or has_own_rate(run.rule) else self.intake.one_row(X, y)
+        general = self.stopped or self.scaling.auto or not self.counting or has_own_rate(run.rule)
+        row = None if general else self.intake.one_row(X, y)
         if row is None or run.may_refuse(row[0], run.width, self.rounds):
             return False
         self._learn_piece(*row, None)
@@ -289,7 +324,7 @@ class Pass(Options, Certified):
         if self.watched is not None and self.rounds + len(batch.y) >= next_freezing(self.rounds):
             self.watched.must_fit(max(batch.width, self.width))
         refusable = self.learner_run.may_refuse(batch.rows, batch.width, self.rounds)
-        before = self.state() if refusable or self.scaling.measuring else None
+        before = self.state() if refusable or self.scaling.measuring or not self.counting else None
         self._widen(batch.width)
         try:
             self._learn_pieces(batch)
@@ -306,6 +341,7 @@ class Pass(Options, Certified):
         """
         run, several = self.learner_run, len(batch.spans) > 1
         plain = self.radius is None and self.candidates is None and self.stop_at is None and not has_own_rate(run.rule)
+        plain = plain and self.counting and self.on_drift != "restart"
         if not plain or not (several or self.rounds + len(batch.y) < self._next_border()):
             return False
         before = run.mark(batch.rows, batch.columns, several)
@@ -345,6 +381,10 @@ class Pass(Options, Certified):
             self._measure(part(rows, 0, first), y[:first])
             rows, y = part(rows, first, len(y)), y[first:]
         fed, rows = rows, self.scaling.scale(rows)
+        if not self.counting:
+            first = min(len(y), self.uncounted_rows - self.rows)
+            self._prepare(part(rows, 0, first), part(fed, 0, first), y[:first], columns)
+            rows, fed, y = part(rows, first, len(y)), part(fed, first, len(y)), y[first:]
         fraction = self.validation_fraction
         held = held_out(self.seed, self.rows, len(y), fraction) if fraction else None
         done = 0
@@ -369,10 +409,20 @@ class Pass(Options, Certified):
         self.learner_run.learn(rows, y, self.rounds, columns)
         if self.watched is not None:
             bound = self.learner_run.loss_bound or 0.0
-            self._background.submit(self.watched.watch, rows, y, self.rounds, self.learner_run.width, bound)
+            self._background.submit(self._watch, rows, y, self.rounds, self.learner_run.width, bound)
         self.rounds += len(y)
         if self.learner.tracks_norm and self.rounds % RENEW == 0:
             self.learner_run.settle_norm()
+
+    def _watch(self, rows: AnyRows, y: Ints, rounds: int, width: int, bound: float) -> None:
+        """Show the watched models rows that came after so many rounds, and the drift alarm what they make of them."""
+        assert self.watched is not None
+        self.guards.observe_scores(self.watched.watch(rows, y, rounds, width, bound), rounds)
+
+    def _freeze(self, rounds: int, sum_so_far: Callable[[], Floats]) -> None:
+        assert self.watched is not None
+        for tester in self.watched.freeze(rounds, sum_so_far):
+            self.guards.begin_segment(tester)
 
     def _observe(self, rows: AnyRows, y: Ints) -> None:
         """Show the guards the rows as they were fed, beside the learning."""
@@ -386,6 +436,30 @@ class Pass(Options, Certified):
         if self.rows >= AUTO_ROWS:
             self.scaling.settle()
             self.learner_run.declare(self._setting)
+
+    def _prepare(self, rows: AnyRows, fed: AnyRows, y: Ints, columns: int | None) -> None:
+        """Learn rows that no certificate counts; after the last of them the counting run starts from what they left."""
+        if len(y):
+            self.learner_run.learn(rows, y, self.rounds, columns)
+            self.rounds += len(y)
+        self._observe(fed, y)
+        self._cache = {}
+        if self.rows >= self.uncounted_rows:
+            self._background.join()
+            self.counting = True
+            self._start_from(self.learner_run.carried(), self.learner_run.width)
+
+    @property
+    def _starts_anywhere(self) -> bool:
+        """Whether a run of this learner can start from the weights of another."""
+        return self.learner.keeps_rows and not has_own_rate(self.learner_run.rule)
+
+    def _start_from(self, origin: Floats | Carried, width: int) -> None:
+        """The run from here on is one of its own, from these weights."""
+        self._prepared = self._origin = origin
+        self.learner_run, self.rounds = self._begun_run(), 0
+        self.learner_run.declare(self._setting)
+        self._widen(width)
 
     def _widen(self, width: int) -> None:
         self.learner_run.widen(width)
@@ -401,7 +475,7 @@ class Pass(Options, Certified):
             border = min(border, next_freezing(self.rounds))
         if self.candidates is not None:
             border = min(border, 1 << self.rounds.bit_length())
-        if self.stop_at is not None:
+        if self.stop_at is not None or self.on_drift == "restart":
             border = min(border, next_look(self.rounds))
         if self.learner.tracks_norm:
             border = min(border, (self.rounds // RENEW + 1) * RENEW)
@@ -410,7 +484,7 @@ class Pass(Options, Certified):
     def _between(self, t: int) -> None:
         """Freeze candidates and look at the certificate, each at its rounds."""
         if self.watched is not None and next_freezing(t - 1) == t:
-            self._background.submit(self.watched.freeze, t, self.learner_run.sum_so_far(t))
+            self._background.submit(self._freeze, t, self.learner_run.sum_so_far(t))
             self._cache = {}
         if self.candidates is not None and t & (t - 1) == 0:
             self._background.join()
@@ -421,6 +495,23 @@ class Pass(Options, Certified):
             certificate = self._answer(self._question())
             fine = certificate.withheld is None and certificate.risk <= self.stop_at
             self.stopped = fine and not self.guards.one_label_only
+        if self.on_drift == "restart" and next_look(t - 1) == t and not self.stopped:
+            self._background.join()
+            found = self.guards.drifted
+            if found is not None and found.alarm:
+                self.regimes.restart(self.rows, t, self.mistakes, found, self.learner_run.carried())
+                self.guards.restart()
+                self._begin_regime()
+
+    def _begin_regime(self) -> None:
+        """All that is counted begins anew, and the learner goes on from what it has come to."""
+        width = self.learner_run.width
+        start = self._declared if self._prepared is None else self._prepared
+        self._origin = self.regimes.origin if self.regimes.ended else start
+        self.learner_run, self.rounds, self._cache = self._begun_run(), 0, {}
+        self.learner_run.declare(self._setting)
+        self.watched = self._watching() if self.watch else None
+        self._widen(width)
 
     def _validate(self, rows: AnyRows, y: Ints) -> None:
         """Judge the candidates of `validation` on rows kept out of the pass."""
@@ -454,8 +545,9 @@ class Pass(Options, Certified):
     def _trace(self) -> Trace:
         """The trace, sharing arrays with the pass: for use before the next row."""
         self.learner_run.enter_tally()
-        void = tuple(dict.fromkeys((*self._void, *self.guards.reasons())))
-        now = (self.rows, self.rounds, void, self._assumed)
+        void = tuple(dict.fromkeys((*self._void, *self._too_early(), *self.guards.reasons())))
+        assumed = (*self._assumed, *self.regimes.words)
+        now = (self.rows, self.rounds, void, assumed)
         if self._cache.get("now") == now:
             known: Trace = self._cache["trace"]
             return known
@@ -487,10 +579,12 @@ class Pass(Options, Certified):
             candidates=None if self.candidates is None else self.candidates.losses(),
             watched=None if self.watched is None else self.watched.evidence(),
             void=void,
-            assumed=self._assumed,
+            assumed=assumed,
+            transitions=self.guards.transitions,
             dropped=self.learner_run.dropped,
             duplicates=self.guards.counted,
-            elapsed=self.elapsed,
+            drift=self.guards.drifted,
+            elapsed=self._elapsed,
             hypotheses=Hypotheses(
                 last=last,
                 rounds=self.rounds,
@@ -506,6 +600,20 @@ class Pass(Options, Certified):
         )
         self._cache = {"now": now, "trace": trace}
         return trace
+
+    def _too_early(self) -> tuple[str, ...]:
+        """Why there is no certificate of the first rows."""
+        if self.uncounted_rows and not self._starts_anywhere and not self.scaling.auto:
+            return (
+                f"the first {self.uncounted_rows} rows decided how all are read, and {type(self.learner).__name__} "
+                "cannot start anew after them: declare what every column is",
+            )
+        if self.counting:
+            return ()
+        return (
+            f"the first {self.uncounted_rows} rows decided how all are read, no certificate counts them, and there "
+            f"were only {self.rows} (declare what every column is, and all of them count)",
+        )
 
     def _must_be_sound(self) -> None:
         """Of weights that are no finite numbers nothing is given away: looked at once, and not in the loop.
@@ -561,11 +669,13 @@ class Pass(Options, Certified):
         log = trace.log._replace(a=flip * trace.log.a)
         return VotedModel(log, q, len(trace.last) - 1, self.classes, self._bias, self.scaled_onto)
 
-    def _decided(self, certificate: Certificate, trace: Trace, flip: float) -> tuple[float, Calibration | None]:
-        """(where scores are cut, what makes probabilities of them) of a watched model."""
+    def _decided(
+        self, certificate: Certificate, trace: Trace, flip: float
+    ) -> tuple[float, Calibration | None, ScoreHistogram | None]:
+        """(where scores are cut, what makes probabilities of them, their histogram) of a watched model."""
         frozen = certificate.choice.value
         if not (conversion_named(certificate.conversion).watched and frozen) or trace.watched is None:
-            return 0.0, None
+            return 0.0, None, None
         kept = certificate.threshold
         cut = kept.cut(flipped=flip < 0.0) if kept is not None and kept.reached else 0.0
         counts = trace.watched.counts
@@ -573,14 +683,15 @@ class Pass(Options, Certified):
         bins, borders = counts.bins[slot], counts.borders[slot]
         if flip < 0.0:
             bins, borders = flip_bins(bins, borders)
-        return cut, calibrate(bins, borders, cut, self.intake.labels.count)
+        seen = ScoreHistogram(borders, bins.sum(axis=0), float(prices(trace)[slot]))
+        return cut, calibrate(bins, borders, cut, self.intake.labels.count), seen
 
     def threshold_for(self, target: Target) -> Threshold:
         """Where to cut the scores of the deployed model so that it keeps this target; see `Target.declared`."""
         trace, certificate = self._trace(), self.certificate()
         if not conversion_named(certificate.conversion).watched or not certificate.choice.value:
             raise ConversionError("a threshold is found on the scores of a watched model: choose conversion='frozen'")
-        return threshold_of(trace, certificate.choice.value, target, self.delta)
+        return threshold_of(trace, certificate.choice.value, target, self.delta * self.delta_share)
 
     def _about(self, certificate: Certificate) -> dict[str, Any]:
         """What a model file says of where the model comes from: plain values, and no clock."""
@@ -592,6 +703,7 @@ class Pass(Options, Certified):
             "updates": self.learner_run.ledger.updates,
             "mistakes": self.mistakes,
             "certificate": certificate.as_dict(),
+            **({"regimes": self.regimes.as_list()} if self.regimes.ended else {}),
         }
 
     def regret(self, X: Any, y: Any, comparator: Any = None) -> Regret:
@@ -612,6 +724,7 @@ class Pass(Options, Certified):
             "candidates": None if self.candidates is None else self.candidates.state(),
             "watched": None if self.watched is None else self.watched.state(),
             "learner": self.learner_run.state(),
+            "origin": None if self._prepared is None else _arrays(self._prepared),
         }
         return copy.deepcopy(state) if copied else state
 
@@ -629,10 +742,19 @@ class Pass(Options, Certified):
         need(type(state["stopped"]) is bool, "stopped")
         for name in ("void", "assumed"):
             need(isinstance(state[name], tuple) and all(isinstance(text, str) for text in state[name]), name)
+        self.regimes.check_state(state["regimes"], state["rows"], self._outputs, 2 if self.learner.deltas else 1)
+        need(self.on_drift == "restart" or not state["regimes"]["ended"], "the regimes")
+        need(type(state["counting"]) is bool, "counting")
+        self._check_origin(state["origin"], state["counting"])
+        if len(state["regimes"]["ended"]) != len(self.regimes.ended):  # its parts are those of a later regime
+            later = copy.deepcopy(self)
+            later._adopt_start(copy.deepcopy(state))
+            later.check_state(state)
+            return
         self.scaling.check_state(state["scaling"])
         width = self.learner_run.check_state(state["learner"], rounds)
         self.intake.check_state(state["intake"], width)
-        self.guards.check_state(state["guards"])
+        self.guards.check_state(state["guards"], rounds)
         need((state["candidates"] is None) == (self.candidates is None), "the candidates")
         if self.candidates is not None:
             self.candidates.check_state(state["candidates"], (1 + width, self._outputs))
@@ -640,20 +762,34 @@ class Pass(Options, Certified):
         if self.watched is not None:
             self.watched.check_state(state["watched"], rounds, width)
 
+    def _check_origin(self, origin: Any, counting: bool) -> None:
+        """What the first rows left, where they were not counted, is what a run can start from."""
+        started = bool(self.uncounted_rows) and counting and not self.scaling.auto and self._starts_anywhere
+        need((origin is not None) == started, "the origin")
+        if started:
+            need(isinstance(origin, tuple) and all(isinstance(array, np.ndarray) for array in origin), "the origin")
+            try:
+                self._starting(Carried._make(origin) if self.learner.deltas else origin[0])
+            except (ValueError, TypeError, ConversionError):
+                need(False, "the origin")
+
     def _own_state(self) -> dict[str, Any]:
         """The part of the state that is no arrays: values that nothing changes in place."""
         return {
             "rows": self.rows,
             "rounds": self.rounds,
+            "counting": self.counting,
             "stopped": self.stopped,
             "void": self._void,
             "assumed": self._assumed,
+            "regimes": self.regimes.state(),
             "intake": self.intake.state(),
             "scaling": self.scaling.state(),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Go on from a state that nobody else holds."""
+        self._adopt_start(state)
         self._restore_own(state)
         self.guards.restore(state["guards"])
         if self.candidates is not None:
@@ -663,8 +799,18 @@ class Pass(Options, Certified):
         self.learner_run.restore(state["learner"])
         self.learner_run.agree(self._setting)
 
+    def _adopt_start(self, state: dict[str, Any]) -> None:
+        """Begin where the run of the state began: after rows that are not counted, or after a drift."""
+        if state["counting"] == self.counting and len(state["regimes"]["ended"]) == len(self.regimes.ended):
+            return
+        kept, self.counting = state["origin"], state["counting"]
+        self._prepared = None if kept is None else Carried._make(kept) if self.learner.deltas else kept[0]
+        self.regimes.restore(state["regimes"])
+        self._begin_regime()
+
     def _restore_own(self, state: dict[str, Any]) -> None:
         self.rows, self.rounds, self.stopped = state["rows"], state["rounds"], state["stopped"]
+        self.counting = state["counting"]
         self._void, self._assumed = state["void"], state["assumed"]
         self.intake.restore(state["intake"])
         self.scaling.restore(state["scaling"])

@@ -14,8 +14,8 @@ from onepass import model_files
 from onepass._jit import by_type, jit
 from onepass.executor import ThreadExecutor
 from onepass.labels import Label
+from onepass.models import LinearModel, places, within
 from onepass.models import pieces as pieces_of
-from onepass.models import places, within
 from onepass.rows import AnyRows, Array, Dense, Floats, Ints, Rows, count, part
 from onepass.trace.log import SHIFTS, Deltas, Log
 
@@ -119,6 +119,24 @@ class VotedModel:
     def predict(self, X: Any) -> Array:
         """The label of every row."""
         return np.asarray(np.array(self.classes)[self.chosen(X)])
+
+
+def load(path: str | os.PathLike[str], max_bytes: int = 1 << 34) -> LinearModel | VotedModel:
+    """Read a model that `train`, `save` or the command line wrote; nothing in it is executed.
+
+    A model that learned from a table applies its own columns to a DataFrame or an Arrow table, in whatever order.
+
+    >>> import pathlib, tempfile
+    >>> import pyarrow
+    >>> from onepass import train
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "model.safetensors"
+    >>> table = pyarrow.table({"size": [1.0, -1.0] * 200, "good": ["yes", "no"] * 200})
+    >>> train(table, target="good", numeric=["size"]).model.save(file)
+    >>> load(file).predict(pyarrow.table({"colour": ["red"], "size": [0.5]})).tolist()
+    ['yes']
+    """
+    kind = VotedModel if model_files.is_vote(path, max_bytes) else LinearModel
+    return kind.load(path, max_bytes)
 
 
 def _spread_rows(rows, i, postings, products):  # type: ignore[no-untyped-def]

@@ -8,6 +8,7 @@ from onepass.certificates.betting import betting
 from onepass.certificates.certificate import NOTABLE, Certificate
 from onepass.certificates.certify import BOUNDS, LOSSES, certified_loss, certify, check
 from onepass.certificates.dekel2008 import dekel2008, dekel2008_a
+from onepass.certificates.forecast import LearningPlan, expected_risk, risk_forecast, rows_needed
 from onepass.certificates.pair import best_candidate, candidate_risk, class_risk, cost_risk
 from onepass.certificates.probabilities import Calibration, calibrate
 from onepass.certificates.rates import Rate, Rates, rates
@@ -23,6 +24,7 @@ __all__ = [
     "Calibration",
     "Certificate",
     "Confidence",
+    "LearningPlan",
     "Rate",
     "Rates",
     "Target",
@@ -41,8 +43,11 @@ __all__ = [
     "cost_risk",
     "dekel2008",
     "dekel2008_a",
+    "expected_risk",
     "rates",
+    "risk_forecast",
     "round_down",
     "round_up",
+    "rows_needed",
     "target_of",
 ]

@@ -8,10 +8,12 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property, partial
 from typing import Any
 
+from onepass.certificates.baseline import Baseline
 from onepass.certificates.rates import Rates
 from onepass.certificates.rounding import round_up
 from onepass.certificates.threshold import Threshold
 from onepass.conversions import Choice
+from onepass.guards.drift import DriftEvidence
 
 NOTABLE = 0.01  # share of rows that equal an earlier one from which on a certificate tells of them
 _WORDS = {"zero_one": "0-1 risk", "hinge": "hinge risk (and so the 0-1 risk)", "given": "risk", "cost": "mean cost"}
@@ -42,7 +44,9 @@ class Certificate:
     withheld: str | None = None
     deployed: bool = True  # whether it speaks of the model that the pass gives unasked, or of one that goes with it
     repeated: float | None = None  # the share of the rows that equal an earlier one; None: not counted
+    drift: DriftEvidence | None = None  # against independent draws, tested while learning; None: not tested
     threshold: Threshold | None = None  # where a target was declared: where the scores are cut, and what that keeps
+    baseline: Baseline | None = None  # what always saying the most frequent label would do, on the rows counted
     made: Callable[[], Rates | None] | None = field(default=None, repr=False)  # gives the rates, when they are wanted
 
     @cached_property
@@ -68,11 +72,21 @@ class Certificate:
             "values do that; copies, in whatever order, are no independent draws, and with them nothing is certified"
         )
 
+    @property
+    def tested(self) -> str:
+        """What testing the first assumption, independent draws from one distribution, has come to."""
+        if self.drift is None:
+            return "not tested, since no model was watched"
+        return str(self.drift)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: NaN becomes None."""
         plain = {one.name: getattr(self, one.name) for one in fields(self)}
         del plain["deployed"], plain["made"]  # written down, a certificate stands beside its own model
         plain |= {"assumptions": list(self.assumptions), "choice": asdict(self.choice)}
+        plain["baseline"] = None if self.baseline is None else self.baseline._asdict()
+        plain["beats_baseline"] = self.beats_baseline
+        plain["drift"] = None if self.drift is None else self.drift._asdict()
         plain["threshold"] = None if self.threshold is None else self.threshold.as_dict()
         plain["rates"] = None if self.rates is None else self.rates.as_dict()
         return {key: None if isinstance(v, float) and math.isnan(v) else v for key, v in plain.items()}
@@ -90,11 +104,22 @@ class Certificate:
         known = {one.name: plain[one.name] for one in fields(cls) if one.name in plain}
         lost = {name: math.nan for name in ("risk", "empirical") if known[name] is None}
         known |= lost | {"choice": Choice(**known["choice"]), "assumptions": tuple(known["assumptions"])}
+        if known.get("baseline") is not None:
+            known["baseline"] = Baseline(**known["baseline"])
+        if known.get("drift") is not None:
+            known["drift"] = DriftEvidence(**known["drift"])
         if known.get("threshold") is not None:
             known["threshold"] = Threshold.from_dict(known["threshold"])
         if plain.get("rates") is not None:
             known["made"] = partial(Rates.from_dict, plain["rates"])
         return cls(**known)
+
+    @property
+    def beats_baseline(self) -> bool | None:
+        """Whether it shows that the model does better than always saying the most frequent label; None: not known."""
+        if self.baseline is None or self.withheld is not None or self.loss not in ("zero_one", "hinge"):
+            return None
+        return self.risk < self.baseline.error
 
     def __str__(self) -> str:
         if self.withheld is not None:
@@ -108,10 +133,7 @@ class Certificate:
                 f"Not yet informative: with probability {confidence} the {_WORDS[self.loss]} is at most its own bound "
                 f"{self.loss_bound:.4g} ({rule})."
             )
-        model = "this model" if self.deployed else "the model that `model(certificate)` gives"
-        subject = {"model": model, "members": "the ensemble's members, on average,"}[self.covers]
-        at_most = f"is at most {round_up(self.risk)} ({rule})."
-        says = f"With probability {confidence} the {_WORDS[self.loss]} of {subject} {at_most}"
+        says = f"{self._claim(confidence)} {self._subject} ({rule})."
         if self.threshold is not None:
             says = f"{self.threshold} {says}"
         if self.covers == "members":
@@ -123,4 +145,25 @@ class Certificate:
                 "(the conversion `frozen` certifies the model itself)."
             )
         noticed = f" Noticed: {self.noticed}." if self.noticed else ""
-        return f"{says} Assumed: {'; '.join(self.assumptions)}.{noticed}"
+        first, *rest = self.assumptions
+        return f"{says} Assumed: {'; '.join([f'{first} ({self.tested})', *rest])}.{noticed}"
+
+    def _claim(self, confidence: str) -> str:
+        """The first sentence, without a term of art where the loss needs none."""
+        if self.loss in ("cost", "given"):
+            return f"With probability {confidence}, the {_WORDS[self.loss]} is at most {round_up(self.risk)}."
+        beside = f" ({self.baseline})" if self.baseline is not None else ""
+        said = f"With probability {confidence}, at most {round_up(100 * self.risk, 2)} % of new rows like these will be"
+        who = " by the ensemble's members, on average" if self.covers == "members" else ""
+        said += f" misjudged{who}{beside}."
+        if self.beats_baseline is False:
+            said += " It is not shown to do better than that."
+        return said
+
+    @property
+    def _subject(self) -> str:
+        """What the first sentence speaks of."""
+        if self.covers == "members":
+            return "Certified are the members"
+        model = "this model" if self.deployed else "the model that `model(certificate)` gives"
+        return f"Certified is {model}" + (", in hinge loss and so in mistakes" if self.loss == "hinge" else "")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from onepass.certificates.baseline import baseline
 from onepass.certificates.betting import betting, excess
 from onepass.certificates.certificate import Certificate
 from onepass.certificates.dekel2008 import dekel2008, dekel2008_a
@@ -72,8 +73,10 @@ def certify(
         assumptions=_assumptions(evidence),
         compacted=evidence.compacted,
         withheld=withheld,
+        drift=evidence.drift,
         repeated=None if evidence.duplicates is None else share(evidence.duplicates),
         threshold=None if model is None else model.threshold,
+        baseline=baseline(evidence, 0 if model is None else model.frozen),
         made=None if model is None else partial(rates_of, model, evidence.terms, delta),
     )
 

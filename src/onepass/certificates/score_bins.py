@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,36 @@ def border_levels() -> Floats:
     """
     tail = 0.5 * 2.0 ** (-np.arange(BORDERS // 2, 0, -1) / 8.0)
     return np.concatenate([tail, 1.0 - tail[::-1]])
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreHistogram:
+    """The scores of a model on rows that it had not learned (of several classes, the lead of the best), in bins.
+
+    `price` is the share of a probability that may be spent on this model, since it was chosen among several by the rows
+    that are counted here.
+    """
+
+    borders: Floats  # (128): rising; bin k has k borders at or below the score
+    counts: Ints  # (129)
+    price: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return {"borders": self.borders.tolist(), "counts": self.counts.tolist(), "price": self.price}
+
+    @classmethod
+    def from_dict(cls, plain: Any) -> ScoreHistogram:
+        """What `as_dict` made; a ModelError names the field that cannot be so."""
+        need_field(isinstance(plain, dict) and set(plain) == {"borders", "counts", "price"}, "scores", "a histogram")
+        borders, counts, price = plain["borders"], plain["counts"], plain["price"]
+        fine = isinstance(borders, list) and len(borders) == BORDERS and all(type(one) is float for one in borders)
+        need_field(fine and np.isfinite(borders).all() and (np.diff(borders) >= 0.0).all(), "scores.borders", "rising")
+        fine = isinstance(counts, list) and len(counts) == BORDERS + 1
+        fine = fine and all(type(one) is int and 0 <= one < 1 << 52 for one in counts)
+        need_field(fine, "scores.counts", "numbers of rows")
+        need_field(type(price) is float and 0.0 < price <= 1.0, "scores.price", "above 0 and at most 1")
+        return cls(np.array(borders), np.array(counts, dtype=np.int64), price)
 
 
 def check_bins(bins: Ints, borders: Floats) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from onepass.container import NAMES, Array
 from onepass.errors import CheckpointError
+from onepass.guards.drift import DriftState, Jumper, Ranks
 from onepass.guards.duplicates import Duplicates
 from onepass.guards.order import Order
 from onepass.guards.repeats import Repeats
@@ -31,15 +32,18 @@ from onepass.trace.watched import Watched
 _TYPES = (
     Columns,
     Deltas,
+    DriftState,
     Duplicates,
     Fold,
     Identity,
+    Jumper,
     Labels,
     Lazy,
     Log,
     Order,
     Origin,
     Position,
+    Ranks,
     Repeats,
     Survivor,
     Tally,

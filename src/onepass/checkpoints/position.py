@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from onepass.errors import CheckpointError
 from onepass.io.chunk import Origin
 from onepass.io.formats import FORMATS
@@ -24,6 +26,9 @@ def check_position(position: Position) -> None:
         _has(type(texts) is tuple and all(type(text) is str for text in texts), name)
     _has(type(position.identity) is tuple and all(map(_is_identity, position.identity)), "identity")
     _has(type(position.labels) is tuple and all(map(_is_label, position.labels)), "labels")
+    _has(type(position.names) is tuple and len(position.names) in (0, 3), "names")
+    _has(all(isinstance(array, np.ndarray) and array.ndim == 1 for array in position.names), "names")
+    _has([array.dtype.str for array in position.names] in ([], ["<i8", "<i8", "|u1"]), "names")
     _has(position.file < max(1, len(position.identity)), "file")
     if None not in position.identity:
         _has(position.consumed <= sum(known.size for known in position.identity if known is not None), "consumed")

@@ -120,9 +120,9 @@ def _check_said(found: Checkpoint) -> None:
 
 
 def _is_look(look: object) -> bool:
-    """Whether this is what `onepass.history` remembers of one look at a run: six numbers, some of which may lack."""
+    """Whether this is what `onepass.history` remembers of one look at a run: seven numbers, some of which may lack."""
     kinds = (int, float, type(None))
-    return isinstance(look, list) and len(look) == 6 and all(type(part) in kinds for part in look)
+    return isinstance(look, list) and len(look) == 7 and all(type(part) in kinds for part in look)
 
 
 class Checkpointer:
@@ -136,6 +136,7 @@ class Checkpointer:
         self.written, self.spent = 0, 0.0  # checkpoints, and seconds it took to write them
         self.sync: Callable[[], None] = lambda: None  # brings to disk what the checkpoint takes for granted
         self.looks: Callable[[], list[list[Any]]] = list  # what was seen so far of a run that is watched for its page
+        self.names: Callable[[], tuple[Any, ...]] = tuple  # of features met so far
         self._start = time.perf_counter()
         self.due = self._start + every  # when the next is to be written
         self._position: Position | None = None
@@ -245,6 +246,7 @@ class Checkpointer:
 
     def look_at(self, stream: Stream) -> None:
         """What cannot be read again is not worth a checkpoint."""
+        self.names = lambda: () if stream.feature_names is None else tuple(stream.feature_names.arrays().values())
         if self.path is not None and not stream.rereadable:
             self.give_up(next(path for path, known in zip(stream.paths, stream.identity, strict=True) if known is None))
 
@@ -264,7 +266,9 @@ class Checkpointer:
         start = time.perf_counter()
         try:
             self.sync()
-            checkpoint.save(self.path, run, self._position, self._said | {"history": self.looks()})
+            names = self.names()
+            position = self._position._replace(names=names) if names else self._position
+            checkpoint.save(self.path, run, position, self._said | {"history": self.looks()})
             self.written, self._rows, self._trouble = self.written + 1, run.rows, ""
         except OSError as error:
             self._warn(str(error.strerror or error))

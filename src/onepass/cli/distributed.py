@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onepass.cli import inputs, terminal, training
+from onepass.cli import columns, inputs, terminal, training
 from onepass.cli.options import Arguments, Size, option, options_of
 from onepass.errors import ConversionError
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from onepass.scale.inputs import Inputs
     from onepass.scale.learning import Progress
     from onepass.scale.merged import Merged
+    from onepass.tables.feature_names import FeatureNames
+    from onepass.tables.plan import TablePlan
 
 
 TLS = ("tls_ca_file", "tls_cert", "tls_key")
@@ -83,11 +85,18 @@ class DistributedTraining(training.Training):
     def skipped(self) -> terminal.Record:
         return {"skipped": self.run.skipped}
 
+    @property
+    def table(self) -> TablePlan | None:
+        return self.parts.table
+
+    @property
+    def feature_names(self) -> FeatureNames | None:
+        return self.run.feature_names
+
     def about(self, reading: inputs.Reading) -> terminal.Record:
-        with inputs.opened(self.paths, reading) as stream:  # its first rows settle what each worker found for itself
-            next(stream)
+        found = inputs.Found(str(self.parts.format), self.table, self.parts.decided, self.run.skipped)
         return {
-            "reading": inputs.remember(reading, stream, self.run.skipped),
+            "reading": inputs.remember(reading, found),
             "data": inputs.identities(self.parts.identity),
         }
 
@@ -124,6 +133,8 @@ def train(
     parts = _cut(paths, distribution.chunk_bytes, reading.in_python())
     for note in parts.notes:
         messages.note(note)
+    if parts.table is not None:
+        options = columns.settled(options, parts.table, paths[0], reading, messages)
     with _connected(distribution) as client:
         workers = len(client.nthreads())
         chunks = len(parts.chunks)
@@ -165,7 +176,7 @@ def _cut(paths: tuple[str, ...], chunk_bytes: int | None, given: Arguments) -> I
     if "-" in paths:
         raise click.UsageError("stdin cannot be spread over workers: save it first")
     with terminal.usage_errors(TypeError, ValueError, OSError):
-        return cut(list(paths), chunk_bytes=chunk_bytes, **given)
+        return cut(list(paths), chunk_bytes=chunk_bytes, defaults=inputs.found, **given)
 
 
 @contextmanager

@@ -18,10 +18,12 @@ from onepass.errors import OnepassError
 COMMANDS = {
     "train": "Learn from files in one pass; print the certificate, write the model.",
     "predict": "Predict the labels of new rows with a saved model.",
+    "monitor": "Watch a model in use: does its certificate still hold? Exit code 6 if not.",
     "compare": "Show every conversion of one pass side by side.",
     "check": "Read files from end to end and tell what is there.",
     "inspect": "Show what a model file says of itself.",
     "verify": "Check a model file, and that it comes from this data.",
+    "plan": "Say before any row is read how many rows a certificate will need.",
     "newswire": "Write drawn newswire documents to a file, to try things on.",
     "warmup": "Compile every kernel now.",
     "demo": "Train on 100,000 drawn documents; see certified and true risk side by side.",

@@ -6,15 +6,16 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from onepass.cli import terminal
-from onepass.cli.options import Arguments, option, options_of
+from onepass.cli.options import Arguments, Named, option, options_of
 from onepass.cli.spelling import words
 from onepass.cli.startup import keep_memory
 from onepass.errors import DataError
+from onepass.errors import label_text as label_text
 from onepass.io.compression import COMPRESSIONS
 from onepass.io.formats import FORMATS
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from onepass.cli.checkpoints import Checkpointer
     from onepass.io import Chunk, Stream
     from onepass.io.sources import Identity
+    from onepass.tables.plan import TablePlan
 
 Defaults = Callable[[str], Arguments]  # options for a format, to take where none is given
 
@@ -36,7 +38,7 @@ class Reading:
     """How files are read, as the command line says it: None, False or () where it says nothing."""
 
     format: str | None = option(
-        type=click.Choice([*FORMATS]), help="Format of the input.  [default: by content, then name]", about=CHANGEABLE
+        type=Named([*FORMATS]), help="Format of the input.  [default: by content, then name]", about=CHANGEABLE
     )
     compression: str | None = option(type=click.Choice(COMPRESSIONS), help="Compression.  [default: by content]")
     threads: int | None = option(
@@ -44,18 +46,33 @@ class Reading:
     )
     bits: int | None = option(type=click.IntRange(1, 30), help="Hash features into 2^BITS places.", about=REMEMBERED)
     target: str | None = option(help="CSV, Parquet, …: the label's column, by name or number.", about=REMEMBERED)
-    text_column: str | None = option(help="CSV, TSV, JSONL: use the words in this column.", about=REMEMBERED)
+    text_column: str | None = option(help="Tables: learn from the words of this column alone.", about=REMEMBERED)
     categorical: tuple[str, ...] = option(
-        multiple=True, metavar="COLUMN", help="CSV, …: a column to hash; may be repeated.", about=REMEMBERED
+        multiple=True,
+        metavar="COLUMNS",
+        help="Tables: columns a,b,c hold categories, whatever it looks like.",
+        about=REMEMBERED,
+    )
+    numeric: tuple[str, ...] = option(
+        multiple=True, metavar="COLUMNS", help="The same: they hold numbers.", about=REMEMBERED
+    )
+    text: tuple[str, ...] = option(
+        multiple=True, metavar="COLUMNS", help="The same: they hold texts, to be taken word by word.", about=REMEMBERED
+    )
+    date: tuple[str, ...] = option(
+        multiple=True, metavar="COLUMNS", help="The same: they hold dates or times.", about=REMEMBERED
+    )
+    bins: bool = option(
+        is_flag=True, help="Tables: numbers give the bin they fall in and their leading bits too.", about=REMEMBERED
     )
     ignore: tuple[str, ...] = option(
-        multiple=True, metavar="COLUMN", help="CSV, …: a column to leave out; may be repeated.", about=REMEMBERED
+        multiple=True, metavar="COLUMNS", help="The same: leave them out.", about=REMEMBERED
     )
     header: bool | None = option(
         "--header/--no-header", default=None, help="CSV, TSV: whether line 1 names the columns.", about=REMEMBERED
     )
     delimiter: str | None = option(
-        metavar="CHARACTER", help="CSV, TSV: what separates columns.  [default: comma; tab]", about=REMEMBERED
+        metavar="CHARACTER", help="CSV, TSV: what separates columns.  [default: by content]", about=REMEMBERED
     )
     missing: str | None = option(
         type=click.Choice(["error", "zero", "indicator"]), help="What a missing value means.", about=REMEMBERED
@@ -110,8 +127,9 @@ class Reading:
     @property
     def max_columns(self) -> int:
         """How many features a pass must take that reads like this."""
-        hashed = (1 << self.bits) + (1 << 16) if self.bits else 0  # numbers beside categories
-        return max(MOST, self.max_features or 0, hashed)
+        from onepass.training import most_columns
+
+        return most_columns(self.bits, self.max_features)
 
 
 options = options_of(Reading, "Reading")
@@ -174,29 +192,40 @@ def most_features(chunk: Chunk, format: str, reading: Reading) -> int:
     return 1 << (reading.bits or BITS)
 
 
-def remember(reading: Reading, stream: Stream, skipped: int | None = None) -> Arguments:
+class Found(NamedTuple):
+    """What was found of the files: a `Stream` can tell it too."""
+
+    format: str
+    table: TablePlan | None
+    decided: Arguments
+    skipped: int
+
+
+def remember(reading: Reading, stream: Stream | Found) -> Arguments:
     """How the rows were read, for the model: what `recall` needs to read others alike."""
-    given = {name: value for name, value in (reading.arguments() | stream.decided).items() if name in KEPT}
-    if stream.skipped if skipped is None else skipped:
-        given["on_error"] = "skip"
-    if FORMATS[stream.format].table:
-        given["columns"] = stream.columns and list(stream.columns)
-    return {"format": stream.format, **given}
+    from onepass.training import remembered
+
+    return remembered(reading.arguments(), stream)
 
 
-def recall(kept: object, features: int, reading: Reading) -> Defaults:
+def found(format: str) -> Arguments:
+    """Where nothing is said, a table's columns are what they look like."""
+    return {"kinds": "found", "named": True}
+
+
+def recall(kept: object, table: TablePlan | None, features: int, reading: Reading) -> Defaults:
     """The reading options that a model with so many features was trained with; other --bits are refused."""
-    from onepass.io.columns import Name
-
     known = kept if isinstance(kept, dict) else {}
     trained = FORMATS.get(known.get("format", ""))
-    bits = known.get("bits", None if trained is not None and not trained.hashed else BITS)
+    bits = (
+        table.bits
+        if table is not None
+        else known.get("bits", None if trained is not None and not trained.hashed else BITS)
+    )
     if known and reading.bits not in (None, bits):
         raise click.UsageError(f"--bits {reading.bits}: the model was trained with {bits or 'none'}")
     own = {name: known[name] for name in KEPT if name in known}
-    own |= {"features": features, "max_features": max(MOST, features)}
-    if isinstance(own.get("target"), str):
-        own["target"] = Name(own["target"])
+    own |= {"features": features, "max_features": max(MOST, features), "plan": table}
 
     def fitting(format: str) -> Arguments:
         if format == known.get("format"):
@@ -205,18 +234,6 @@ def recall(kept: object, features: int, reading: Reading) -> Defaults:
         return {name: value for name, value in own.items() if name not in strange}  # .npy has places, others names
 
     return fitting
-
-
-def check_columns(stream: Stream, kept: object) -> None:
-    """Refuse a table whose columns are not those that the model was trained on."""
-    expected = kept.get("columns") if isinstance(kept, dict) else None
-    if expected is not None and stream.columns is not None and list(stream.columns) != expected:
-        here, there = (", ".join(map(str, names[:12])) for names in (stream.columns, expected))
-        raise DataError(
-            f"the columns are {here}, but the model was trained on {there}",
-            source=stream.paths[0],
-            remedy="the same columns in the same order, or --ignore COLUMN",
-        )
 
 
 def check_bad(stream: Stream, reading: Reading, at_the_end: bool = False) -> None:
@@ -239,8 +256,3 @@ def check_share(bad: int, least: int, seen: int, max_bad: str, faults: Sequence[
 def identities(known: Iterable[Identity | None]) -> list[dict[str, int | str]]:
     """What tells plain files from others: no path and no clock, so that the same data gives the same bytes."""
     return [{"size": one.size, "ends": one.ends} for one in known if one is not None]
-
-
-def label_text(label: float | str) -> str:
-    """A label as it stood in the file: 1, not 1.0."""
-    return terminal.name(label) if isinstance(label, str) else f"{label:.17g}"

@@ -1,4 +1,6 @@
-"""How much memory a run may take at most, known once the first rows are there and before one of them is learned.
+"""How much memory a run may take, known once the first rows are there and before one of them is learned.
+
+More features than they suggest are looked at when they come: then the run ends before it takes what it may not.
 
 What the program takes is asked before anything is read: later, it would depend on how far ahead the threads have come.
 """
@@ -11,6 +13,7 @@ import click
 
 from onepass.cli import inputs, terminal
 from onepass.io.formats import FORMATS
+from onepass.tables.plan import NUMBER
 
 if TYPE_CHECKING:
     from onepass.io import Chunk, Stream
@@ -56,7 +59,7 @@ def needed(run: Pass, stream: Stream, chunk: Chunk, reading: inputs.Reading, use
     """What a run may need that begins with this chunk, in a process that had used so many MB before it read."""
     from onepass.rows import Dense
 
-    features = inputs.most_features(chunk, stream.format, reading)
+    features = likely_features(chunk, stream, reading)
     outputs = 1 if len(run.classes) <= 2 else len(run.classes)
     candidates = FROZEN * (run.validation_fraction > 0.0) + SUMS * bool(run.watch)
     boards = 0 if run.watched is None else BOARDS * 8 * outputs * run.watched.slots
@@ -75,22 +78,55 @@ def needed(run: Pass, stream: Stream, chunk: Chunk, reading: inputs.Reading, use
     )
 
 
-def check(
-    run: Pass,
-    stream: Stream,
-    reading: inputs.Reading,
-    limit: int | None,
-    messages: terminal.Messages,
-    used: float,
-    chunk: Chunk,
-) -> None:
-    """Say what a run may need; end it if that is more than it is allowed."""
-    need = needed(run, stream, chunk, reading, used)
-    messages.detail(f"this run may need {need}")
-    if limit is not None and need.total > limit:
-        raise click.UsageError(
-            f"this run may need {need}, and --max-memory allows {megabytes(limit)}: {_remedy(need, limit)}"
-        )
+class MemoryLimit:
+    """What a run may take, held against --max-memory: by its first rows, and anew when it becomes wider than these."""
+
+    def __init__(
+        self,
+        run: Pass,
+        stream: Stream,
+        reading: inputs.Reading,
+        limit: int | None,
+        messages: terminal.Messages,
+        used: float,
+    ) -> None:
+        self.run, self.stream, self.reading, self.limit = run, stream, reading, limit
+        self.messages, self.used = messages, used
+        self._features = -1
+
+    def check(self, chunk: Chunk) -> None:
+        """Say what the run may need if that is not known yet; end it if that is more than it is allowed."""
+        if self._features >= 0 and width_of(chunk) <= self._features:
+            return
+        need = needed(self.run, self.stream, chunk, self.reading, self.used)
+        self._features = need.features
+        self.messages.detail(f"this run may need {need}")
+        if self.limit is not None and need.total > self.limit:
+            raise click.UsageError(
+                f"this run may need {need}, and --max-memory allows {megabytes(self.limit)}: "
+                f"{_remedy(need, self.limit)}"
+            )
+
+
+def width_of(chunk: Chunk) -> int:
+    """Features of the rows of a chunk."""
+    from onepass.rows import Dense
+
+    rows = chunk.rows
+    return int(rows.values.shape[1]) if isinstance(rows, Dense) else int(rows.indices.max(initial=-1)) + 1
+
+
+def likely_features(chunk: Chunk, stream: Stream, reading: inputs.Reading) -> int:
+    """How many features this and later chunks are likely to have: as many, or twice as many where more is to come.
+
+    Hashed features lie anywhere among the places that there are.
+    """
+    most, met = inputs.most_features(chunk, stream.format, reading), width_of(chunk)
+    if stream.table is not None:
+        plain = all(column.kind == NUMBER for column in stream.table.used)
+        most, met = stream.table.width, (met if plain else stream.table.width)
+    last = stream.total_bytes is not None and chunk.origin.consumed >= stream.total_bytes
+    return min(most, met if last else 2 * met)
 
 
 def _remedy(need: Need, limit: int) -> str:

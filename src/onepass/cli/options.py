@@ -13,6 +13,7 @@ What else is to be known of an option (does a model remember it?) stands in the 
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import field, fields
@@ -96,6 +97,15 @@ class _Converted(click.ParamType):  # type: ignore[type-arg]
             return self.parse(str(value))
         except (ValueError, OverflowError):
             self.fail(f"{value!r} is {self.wanted}", param, ctx)
+
+
+class Named(click.Choice):  # type: ignore[type-arg]
+    """One of some names; of a wrong one it is said which may have been meant."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        near = difflib.get_close_matches(str(value), [str(name) for name in self.choices], n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        return f"{value!r} is not one of {', '.join(map(str, self.choices))}.{hint}"
 
 
 class NumberOr(_Converted):

@@ -128,23 +128,24 @@ def of_pass(
     """All that a page shows of a pass over files; the weights are those of the model that `certificate` speaks of."""
     from onepass.cli import inputs
     from onepass.report import details
+    from onepass.report.weights import feature_names, heaviest
 
     run = history.run
     found = details.of_pass(run, history.finish(), certificate)
     if run.rounds:
         names = inputs.remember(reading, stream)
         weights: Any = run.model(certificate)
-        found["weights"] = details.heaviest(weights.weights, run.classes, details.feature_names(names))
+        found["weights"] = heaviest(weights.weights, run.classes, feature_names(names, stream.feature_names))
     notes = [*map(spelling.words, stream.notes)]
     return found | made(data=identity(*stream.paths), options=_told(options, reading), notes=notes)
 
 
-def of_workers(run: Merged, paths: Sequence[str], reading: inputs.Reading, names: Record, options: Arguments) -> Record:
-    """The same of what several workers have learned; how they came there they do not keep. `names`: of the columns."""
-    from onepass.report import details
+def of_workers(run: Merged, paths: Sequence[str], reading: inputs.Reading, read: Record, options: Arguments) -> Record:
+    """The same of what several workers have learned; how they came there they do not keep. `read`: as a model says."""
+    from onepass.report.weights import feature_names, heaviest
 
     weights: Any = run.model()
-    found = {"weights": details.heaviest(weights.weights, run.classes, details.feature_names(names))}
+    found = {"weights": heaviest(weights.weights, run.classes, feature_names(read, run.feature_names))}
     return found | made(data=identity(*paths), options=_told(options, reading), notes=[])
 
 

@@ -9,33 +9,36 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import click
 
-from onepass.cli import checkpoints, inputs, rate_table, signals, terminal
-from onepass.cli.options import Arguments, NumberOr, Size, option, options_of
+from onepass.cli import checkpoints, inputs, signals, terminal
+from onepass.cli.options import Arguments, Named, NumberOr, Size, option, options_of
 from onepass.cli.spelling import words
 from onepass.errors import CheckpointError, OnepassError
 from onepass.names import LEARNERS
+from onepass.training import judge as judge
 
 if TYPE_CHECKING:
     from onepass.certificates import Certificate
     from onepass.cli.outputs import Output
-    from onepass.history import History
     from onepass.io import Chunk, Stream
     from onepass.io.chunk import Labels
+    from onepass.models import LinearModel
     from onepass.passes import Pass
     from onepass.scale.merged import Merged
+    from onepass.tables.feature_names import FeatureNames
+    from onepass.tables.plan import TablePlan
 
 
 @dataclass(frozen=True)
 class Learning:
     """What learns, and what is certified of it."""
 
-    learner: str = option(type=click.Choice([*LEARNERS]), default="adaptive", help="Online learner.")
+    learner: str = option(type=Named([*LEARNERS]), default="adaptive", help="Online learner.")
     classes: str | None = option(help="All labels, separated by commas; needed for more than two.")
     bound: str = option(type=click.Choice(["betting", "dekel2008"]), default="betting", help="Theorem.")
     delta: float = option(type=float, default=0.05, help="The certificate fails at most this often.")
@@ -61,6 +64,11 @@ class Learning:
     no_intercept: bool = option(is_flag=True, help="Without a constant feature.")
     max_trace_memory: int = option(type=Size(), default="256MB", help="Update rows kept.")
     max_watch_memory: int = option(type=Size(), default="256MB", help="Weights of watched models.")
+    on_drift: str = option(
+        type=click.Choice(["withhold", "restart", "ignore"]),
+        default="withhold",
+        help="Where rows drift: no certificate, a new one from there on, or only tell.",
+    )
     seed: int = option(type=click.IntRange(0), default=0, help="Chooses rows for --validation-fraction.")
 
     def arguments(self) -> Arguments:
@@ -105,6 +113,18 @@ def _as_options(message: str, arguments: Arguments) -> str:
     return " and ".join(f"--{name.replace('_', '-')}" for name in names.split(" and ")) + colon + rest
 
 
+class Feeding(Protocol):
+    """What rows are fed to: a pass, a watched one, or several."""
+
+    @property
+    def classes(self) -> tuple[Any, ...]: ...
+
+    @property
+    def options(self) -> Arguments: ...
+
+    def feed(self, rows: Any, labels: Any) -> None: ...
+
+
 class Training(ABC):
     """Learning from files, in this process or on workers: what is said of it, and its model."""
 
@@ -123,6 +143,16 @@ class Training(ABC):
     def certificate(self) -> Certificate:
         """Of all rows, once they are learned."""
         return self.run.certificate()
+
+    @property
+    @abstractmethod
+    def table(self) -> TablePlan | None:
+        """What the columns of a table are."""
+
+    @property
+    @abstractmethod
+    def feature_names(self) -> FeatureNames | None:
+        """What features are called, where that is known."""
 
     @property
     @abstractmethod
@@ -164,7 +194,8 @@ class Training(ABC):
     def save(self, output: Output | None, reading: inputs.Reading) -> None:
         """Write the model, if one is wanted."""
         if output is not None:
-            model: Any = self.run.model()
+            model = cast("LinearModel", self.run.model())
+            model = replace(model, table=self.table, names=self.feature_names)
             model.about.update(self.about(reading))
             with output.writing():
                 model.save(output.path, overwrite=output.overwrite)
@@ -175,28 +206,34 @@ class Training(ABC):
             "command": "train",
             **self.facts(),
             "features": self.run.width,
+            **self._met(),
             "classes": list(self.run.classes),
             "learner": repr(self.run.learner),
             "stopped": self.stopped,
             **self.skipped,
             "certificate": self.certificate.as_dict(),
             "output": None if output is None else output.written,
+            **({"regimes": self.run.regimes.as_list()} if self.run.regimes.ended else {}),
             **self.more(),
         }
 
     def summary(self, result: terminal.Record) -> str:
         """The same in words."""
-        classes = ", ".join(inputs.label_text(label) for label in result["classes"])
-        lines = [
-            f"{result['rows']:,} rows, {result['features']:,} features, labels {classes}",
-            f"{result['learner']}: {result['mistakes']:,} mistakes in {result['rounds']:,} rounds",
-            *self.remarks(result),
-            str(self.certificate),
-        ]
-        if self.certificate.rates is not None:
-            lines += ["", *rate_table.lines(self.certificate.rates)]
+        from onepass.regimes import regime_words
+        from onepass.training import summary
+
+        remarks = [*self.remarks(result), *map(regime_words, result.get("regimes", []))]
+        lines = summary(self.run, self.certificate, self.table, self.feature_names, remarks)
         lines += [f"wrote {terminal.name(result[name])}" for name in ("output", "report") if result.get(name)]
         return "\n".join(lines)
+
+    def _met(self) -> terminal.Record:
+        """How many columns a table has, and features were met in them."""
+        if self.table is None:
+            return {}
+        from onepass.training import features_met
+
+        return {"columns": len(self.table.columns), "features_met": features_met(self.table, self.feature_names)}
 
     def conclude(
         self,
@@ -226,6 +263,14 @@ class LocalTraining(Training):
         self.interrupted = False
         self.status = 130  # exit code, if it was interrupted
         self.learning = 0.0  # seconds
+
+    @property
+    def table(self) -> TablePlan | None:
+        return self.stream.table
+
+    @property
+    def feature_names(self) -> FeatureNames | None:
+        return self.stream.feature_names
 
     @property
     def bytes(self) -> int:
@@ -276,12 +321,12 @@ def feed(
     reading: inputs.Reading,
     messages: terminal.Messages,
     checkpointer: checkpoints.Checkpointer | None = None,
-    first: Callable[[Chunk], None] | None = None,
-    history: History | None = None,
+    look: Callable[[Chunk], None] | None = None,
+    history: Feeding | None = None,
 ) -> LocalTraining:
     """Feed the whole stream; Ctrl-C or SIGTERM ends it after the chunk at hand, with a checkpoint if those are kept.
 
-    `first` may look at the first chunk before it is learned, and object. `history` watches the run.
+    `look` may look at each chunk before it is learned, and object. `history` watches the run.
     """
     trained = LocalTraining(run, stream)
     patience = threading.Timer(0.5, messages.note, ["compiling kernels (once) …"])
@@ -291,9 +336,9 @@ def feed(
         try:
             with terminal.bar(stream.total_bytes, messages) as tick:
                 while not run.stopped and (chunk := next(stream, None)) is not None:
+                    if look is not None:
+                        look(chunk)
                     if patience.ident is None:  # the first chunk; waiting for it is waiting for whoever sends it
-                        if first is not None:
-                            first(chunk)
                         patience.start()
                     with gate.waiting():
                         began = time.perf_counter()
@@ -315,14 +360,14 @@ def feed(
         finally:
             patience.cancel()
     trained.stopped = run.stopped
-    _judge(run, stream)
+    judge(run, stream)
     return trained
 
 
 CLASSES = 50  # that a message names; more look like a quantity
 
 
-def feed_chunk(run: Pass | History, stream: Stream, chunk: Chunk) -> None:
+def feed_chunk(run: Feeding, stream: Stream, chunk: Chunk) -> None:
     """Feed one chunk; what is wrong with it is said by its file and line."""
     from onepass.errors import ConversionError, DataError, advises
 
@@ -337,24 +382,12 @@ def feed_chunk(run: Pass | History, stream: Stream, chunk: Chunk) -> None:
         raise click.UsageError(_as_options(words(error), run.options)) from None
 
 
-def _remedy(run: Pass | History, labels: Labels) -> str:
+def _remedy(run: Feeding, labels: Labels) -> str:
     """What to do about a third label."""
     met = {inputs.label_text(label) for label in labels.tolist()} | {inputs.label_text(c) for c in run.classes}
     if len(met) > CLASSES:
         return f"another --target: this one holds {len(met):,} values in {len(labels):,} rows, and classes are wanted"
     return f"--classes {','.join(sorted(met))}"
-
-
-def _judge(run: Pass, stream: Stream) -> None:
-    """What reading showed that the certificate must say, or must not be given for."""
-    if stream.changed:
-        run.withhold(f"{stream.changed[0]} changed while it was read")
-    if stream.duplicate_reason is not None:
-        run.withhold(stream.duplicate_reason)
-    if stream.skipped:
-        run.assume(f"{stream.skipped:,} bad lines were left out, which is no fault of their labels")
-    if stream.truncated:
-        run.assume("the compressed stream ended early, and what was lost is no different")
 
 
 def peak_memory() -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from onepass.report.deployed import baseline, of_candidate
 from onepass.trace import Evidence
 from onepass.trace.grid import point
 
-HEAVIEST = 20  # weights shown
 MOST_CUTOFFS = 64  # points of the curve over k
 
 
@@ -29,18 +28,21 @@ def of_pass(run: Pass, points: Sequence[Point], certificate: Certificate | None 
     >>> run.feed([[1.0], [-1.0], [2.0], [-2.0]], [1, 0, 1, 0])
     >>> found = of_pass(run, [])
     >>> sorted(found)
-    ['baseline', 'conversions', 'cutoffs', 'deployed', 'history', 'survival', 'watched']
+    ['baseline', 'conversions', 'cutoffs', 'deployed', 'history', 'martingale', 'survival', 'watched']
     >>> found["survival"]
     {'up_to': [1, 2], 'hypotheses': [2, 1], 'rounds': [2, 2]}
     """
     trace = run.trace()
     own = run.certificate()
-    history = {name: [getattr(at, name) for at in points] for name in Point._fields}
+    history = {name: [getattr(at, name) for at in points] for name in Point._fields if name != "drift"}
+    tested = [at for at in points if at.drift is not None]
+    martingale = {"rows": [at.rows for at in tested], "evidence": [at.drift for at in tested]}
     if own.loss == "cost":  # nobody counts what the hypotheses on the way would have cost
         history["loss"] = [at.mistakes / at.rounds for at in points]
     return {
         "watched": {name: getattr(own, name) for name in ("conversion", "delta", "bound", "loss")},
         "history": history,
+        "martingale": martingale,
         "cutoffs": cutoffs(trace, run.delta, run.loss),
         "survival": survival(trace),
         "conversions": conversions(run),
@@ -109,48 +111,3 @@ def certified(run: Pass, conversion: str, delta: float) -> dict[str, Any]:
     """The certificate of a conversion as plain values."""
     certificate = run.certificate(conversion, delta=delta)
     return {"informative": certificate.informative, **certificate.as_dict()}
-
-
-def heaviest(weights: Any, classes: Sequence[Any], name: Callable[[int], str]) -> dict[str, Any]:
-    """The features with the largest weights, the intercept apart; for several classes, by the largest of each.
-
-    >>> heaviest(np.array([[0.5], [0.0], [-2.0], [1.0]]), ("no", "yes"), "feature {}".format)["features"]
-    [{'name': 'feature 1', 'weight': -2.0, 'towards': 'no'}, {'name': 'feature 2', 'weight': 1.0, 'towards': 'yes'}]
-    """
-    body = np.asarray(weights)[1:]
-    size = np.abs(body).max(axis=1, initial=0.0)
-    used = int((size > 0.0).sum())
-    largest = np.argpartition(-size, HEAVIEST - 1)[:HEAVIEST] if size.size > HEAVIEST else np.arange(size.size)
-    order = sorted((int(f) for f in largest if size[f] > 0.0), key=lambda f: (-size[f], f))
-    features = []
-    for f in order:
-        column = int(np.abs(body[f]).argmax())
-        weight = float(body[f, column])
-        towards = classes[column] if len(classes) > 2 else classes[-1 if weight > 0.0 else 0]
-        features.append({"name": name(f), "weight": weight, "towards": towards})
-    intercept = [float(value) for value in np.asarray(weights)[0]]
-    return {"features": features, "non_zero": used, "intercept": intercept}
-
-
-def feature_names(reading: dict[str, Any]) -> Callable[[int], str]:
-    """From a feature's place to its name in the file: a column, or a number where there are no names.
-
-    >>> name = feature_names({"format": "csv", "columns": ["age", "city"], "categorical": ["city"]})
-    >>> name(0), name(9)
-    ('age', 'hashed 8')
-    >>> feature_names({"format": "svmlight"})(0)
-    'feature 1'
-    """
-    form = reading.get("format")
-    hashed = [str(column) for column in reading.get("categorical") or ()]
-    columns = [str(column) for column in reading.get("columns") or ()]
-    if form == "svmlight":
-        start = 0 if reading.get("zero_based") else 1
-        return lambda place: f"feature {place + start}"
-    if form == "vw" or reading.get("text_column") is not None:
-        return lambda place: f"hashed {place}"
-    if not columns or not set(hashed) <= set(columns):
-        return lambda place: f"feature {place}"
-    numbers = [column for column in columns if column not in hashed]
-    names = numbers + ([f"{column} missing" for column in numbers] if reading.get("missing") == "indicator" else [])
-    return lambda place: names[place] if place < len(names) else f"hashed {place - len(names)}"

@@ -117,6 +117,16 @@ _RATES = {
 }
 
 
+_EVIDENCE = _is(lambda value: _is_number(value) and 0 < value < 1e299, "an evidence above 0")
+_DRIFT = {
+    **dict.fromkeys(("tested", "row", "since", "alarm"), WHOLE),
+    "evidence": AMOUNT,
+    "score": one_of("signed", "unsigned"),
+    "unit": one_of("row", "chunk"),
+    "now?": AMOUNT,
+}
+
+
 def _threshold(value: Any, where: str) -> None:
     """A threshold knows itself what it can be."""
     from onepass.certificates.threshold import Threshold
@@ -167,6 +177,7 @@ _CERTIFICATE: Shape = {
     "compacted": FLAG,
     "withheld": maybe(TEXT),
     "repeated?": maybe(NUMBER),
+    "drift?": maybe(_DRIFT),
     "rates?": maybe(_RATES),
     "threshold?": maybe(_threshold),
 }
@@ -194,6 +205,7 @@ _OF_PASS = {
     "watched?": {"conversion": TEXT, "delta": NUMBER, "bound": TEXT, "loss": TEXT},
     "history?": columns(rows=WHOLE, rounds=WHOLE, mistakes=WHOLE, loss=NUMBER, risk=maybe(NUMBER), choice=maybe(WHOLE)),
     "cutoffs?": columns(k=WHOLE, counted=WHOLE, loss=NUMBER, betting=NUMBER, dekel2008=NUMBER),
+    "martingale?": columns(rows=WHOLE, evidence=_EVIDENCE),
     "survival?": columns(up_to=WHOLE, hypotheses=WHOLE, rounds=WHOLE),
     "conversions?": [_conversion],
     "baseline?": maybe({"label": LABEL, "share": SHARE, "rows": WHOLE}),
@@ -213,6 +225,13 @@ _PASS: Shape = {
     "features?": maybe(WHOLE),
     "skipped?": WHOLE,
     "stopped?": FLAG,
+    "regimes?": [
+        {
+            **dict.fromkeys(("first", "last", "mistakes", "since"), WHOLE),
+            "evidence": AMOUNT,
+            "score": one_of("signed", "unsigned"),
+        }
+    ],
     "title?": TEXT,
     "details?": _OF_PASS,
 }
@@ -281,12 +300,35 @@ _NUMBERS = dict.fromkeys(("measured", "error", "expected", "tolerance"), NUMBER)
 _PANEL = {
     **dict.fromkeys(("title", "x_label", "y_label"), TEXT),
     "y_scale": one_of("log", "linear"),
+    "x_scale?": one_of("log", "linear"),
     "series": [_series],
 }
 _LAB: Shape = {
     "experiment": TEXT,
     "findings": [{"what": TEXT, "holds": FLAG, **_NUMBERS}],
     "details?": {**_MADE, "title?": TEXT, "panels?": [_PANEL]},
+}
+_CLAIM = {
+    "name": one_of("risk", "mean cost", "miss", "false alarm", "precision", "F1"),
+    "label": maybe(LABEL),
+    "certified": maybe(AMOUNT),
+    "observed": maybe(AMOUNT),
+    **dict.fromkeys(("counted", "alarm", "since"), WHOLE),
+    **dict.fromkeys(("lower", "upper", "evidence"), AMOUNT),
+    "alarm_at": maybe(AMOUNT),
+}
+_POWER = maybe(_is(lambda value: _is_number(value) and abs(value) < 300, "a logarithm"))
+_MONITOR: Shape = {
+    **dict.fromkeys(("rows", "labelled"), WHOLE),
+    "model": TEXT,
+    "delta": PROBABILITY,
+    "alarms": [TEXT],
+    "risk": _CLAIM,
+    "rates": [_CLAIM],
+    "scores": maybe(
+        {**dict.fromkeys(("seen", "alarm", "since"), WHOLE), "evidence": AMOUNT, "alarm_at": maybe(AMOUNT)}
+    ),
+    "details?": {**_MADE, "path?": columns(row=WHOLE, risk=_POWER, rates=_POWER, scores=_POWER)},
 }
 KINDS: dict[str, tuple[str, Shape]] = {  # command → the module that has its page, and what its record must hold
     "train": ("learning", _PASS),
@@ -296,4 +338,5 @@ KINDS: dict[str, tuple[str, Shape]] = {  # command → the module that has its p
     "experts": ("experts", _EXPERTS),
     "cluster": ("cluster", _cluster),
     "lab": ("lab", _LAB),
+    "monitor": ("monitor", _MONITOR),
 }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from onepass.certificates import Certificate, round_up
-from onepass.report import charts, deployed_charts
+from onepass.report import charts, deployed_charts, drift
 from onepass.report.charts import label_text
 from onepass.report.origin import origin
 from onepass.report.page import Bullets, Figure, Half, Page, Section, TableBlock, Text, Warn
@@ -24,7 +24,10 @@ def page(record: dict[str, Any]) -> Page:
         sections.append(Section("Curves", [Text(_NO_HISTORY if "workers" in record else _NO_CURVES)]))
     else:
         watched = details.get("watched", record["certificate"])
-        sections.append(_on_the_way(details, watched, certificate))
+        sections.append(_on_the_way(details, watched, certificate, record.get("regimes", [])))
+    if record.get("regimes"):
+        regimes = drift.regime_table(record["regimes"], record["rows"], record["mistakes"])
+        sections.append(Section("Regimes", [Text(_REGIMES), regimes]))
     figures = deployed_charts.figures(certificate, details.get("deployed"), record["classes"])
     if figures:
         sections.append(Section("The model that is deployed", figures))
@@ -60,6 +63,10 @@ _WORDS = (
 )
 
 
+_REGIMES = (
+    "Each time that rows were seen to drift the certificate was started anew, with its own share of delta, and the "
+    "learner went on: what is certified speaks of the present regime alone."
+)
 _NO_HISTORY = (
     "Workers learn side by side and send what certificates need, not how they came there: the curves over rounds and "
     "cutoffs are those of a run in one process."
@@ -129,6 +136,7 @@ def _certified(record: dict[str, Any], certificate: Certificate, details: dict[s
         ["conversion", ", ".join(filter(None, (certificate.conversion, str(certificate.choice))))],
         ["average loss in the rounds counted", "–" if math.isnan(L) else f"{L:.6g}"],
         ["rounds counted", f"{certificate.counted:,} of {certificate.rounds:,}"],
+        ["evidence against independent draws", certificate.tested],
         ["rows that equal an earlier one", "not counted" if repeated is None else f"{100 * repeated:.3g} %"],
     ]
     if certificate.covers == "members" and certificate.withheld is None:
@@ -149,13 +157,17 @@ _MEMBERS = (
 _SUBJECTS = {"model": "this model", "members": "the ensemble's members, on average"}
 
 
-def _on_the_way(details: dict[str, Any], watched: dict[str, Any], certificate: Certificate) -> Section:
+def _on_the_way(
+    details: dict[str, Any], watched: dict[str, Any], certificate: Certificate, regimes: list[dict[str, Any]]
+) -> Section:
     """Withheld: what a certificate said before rests on the same false assumption."""
     figures, history, certified = [], details["history"], certificate.withheld is None
     frozen = certificate.choice.value if certified and certificate.conversion == "frozen" else None
     if history["rounds"]:
         known = history if certified else {**history, "risk": [None] * len(history["risk"])}
         figures.append(charts.over_rounds("f1", known, watched, frozen, details.get("baseline")))
+    if details.get("martingale", {}).get("rows"):
+        figures.append(drift.martingale("drift", details["martingale"], regimes))
     if certified and details.get("cutoffs", {}).get("k"):
         figures.append(charts.against_k("f2", details["cutoffs"], watched))
     if details.get("survival", {}).get("up_to"):

@@ -67,15 +67,16 @@ def _line(text: str) -> Any:
 def of_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What a model file says of itself, in the words of a record."""
     from onepass.model_files import read as read_model
-    from onepass.report.details import feature_names, heaviest
+    from onepass.report.weights import feature_names, heaviest, names_in_file
 
-    said, weights = read_model(path)
+    said, arrays = read_model(path)
+    weights = arrays["weights"]
     about = said["about"]
     reading = about.get("reading") if isinstance(about.get("reading"), dict) else {}
     known = {name: about[name] for name in ("rows", "rounds", "mistakes", "learner", "certificate") if name in about}
     details: dict[str, Any] = {"versions": {"onepass": said["version"]}}
     details |= {name: about[name] for name in ("options", "data") if name in about}
-    details["weights"] = heaviest(weights, said["classes"], feature_names(reading or {}))
+    details["weights"] = heaviest(weights, said["classes"], feature_names(reading or {}, names_in_file(said, arrays)))
     about_it = {"command": "model", "features": len(weights) - 1, "classes": said["classes"], "details": details}
     return {**about_it, **known, "title": f"The model in {Path(path).name}"}
 

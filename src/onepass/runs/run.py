@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from onepass.background import Background
 from onepass.learners import Learner, Setting, has_own_rate, rate_table
 from onepass.rows import AnyRows, Dense, Floats, Ints
+from onepass.runs.carrying import Carried
 from onepass.schedules import Schedule
 from onepass.state_checks import is_count, need, need_fields, need_same_shapes
 from onepass.trace import Survivor
@@ -168,6 +169,10 @@ class LearnerRun(ABC):
     @abstractmethod
     def last(self) -> Floats:
         """The living hypothesis, (1 + features, outputs), intercept first."""
+
+    def carried(self) -> Floats | Carried:
+        """What another run of the learner would start from, to go on from here."""
+        return self.last().copy()
 
     def leaves(self) -> Floats:
         """What this run adds to where the runs after it start: such arrays add."""

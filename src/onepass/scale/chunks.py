@@ -13,6 +13,7 @@ import numpy as np
 
 from onepass.errors import DataError, ScaleError, printable
 from onepass.io.sources import identify
+from onepass.tables.feature_names import FeatureNames
 
 
 class Piece(NamedTuple):
@@ -30,6 +31,7 @@ class ReadReport:
     truncated: bool = False
     changed: bool = False
     columns: tuple[str, ...] | None = None
+    names: FeatureNames | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class FileChunk:
                     yield Piece(rows, labels)
                 report.skipped, report.truncated = stream.skipped, stream.truncated
                 report.changed, report.columns = bool(stream.changed), stream.columns
+                report.names = stream.feature_names
         except DataError as error:
             if error.line is not None and self.span is not None:
                 error.line += _lines_before(self.path, self.span[0])

@@ -17,6 +17,7 @@ from onepass.io import open_stream
 from onepass.io.formats import FORMATS
 from onepass.io.sources import Identity, is_direct
 from onepass.scale.chunks import Chunk, DataChunk, FileChunk, pairs_of_rows
+from onepass.tables.plan import TablePlan
 
 LARGEST_CHUNK = 64 << 20  # bytes
 CHUNKS = 128  # into which files are cut, where a chunk then has rows enough
@@ -32,6 +33,8 @@ class Inputs:
     data: list[Any]
     features: int | None = None
     names: tuple[str, ...] | None = None  # of a data frame's columns
+    table: TablePlan | None = None  # what the columns of files are, where that was found
+    decided: dict[str, Any] = field(default_factory=dict)  # what else the first file settled
     void: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     format: str | None = None
@@ -79,11 +82,21 @@ def cut(
 
 def _files(paths: Any, chunk_bytes: int | None, reading: dict[str, Any]) -> Inputs:
     reading.pop("threads", None)  # a task parses in its own thread
-    with open_stream(paths, **reading) as stream:  # opened to learn the format, and that every file is there
+    defaults = reading.pop("defaults", None)
+    with open_stream(
+        paths, defaults=defaults, **reading
+    ) as stream:  # opened to learn the format, and that every file is there
         format, files, known = stream.format, stream.paths, stream.identity
         notes = tuple(stream.notes)
+        if defaults is not None and FORMATS[format].table:  # its first rows settle what the columns are, for all
+            stream.look_ahead()
+        table = stream.table if defaults is not None else None
+        decided = stream.decided
         void = () if stream.duplicate_reason is None else (stream.duplicate_reason,)  # why no certificate can be given
     reading = reading | {"format": format}
+    if table is not None:
+        reading |= {name: value for name, value in decided.items() if name not in ("target", "width")}
+        reading |= {"kinds": "found", "named": True, "plan": table}
     size = _chunk_size(files, known) if chunk_bytes is None else int(chunk_bytes)
     chunks: list[Chunk] = []
     for path, identity in zip(files, known, strict=True):
@@ -95,7 +108,9 @@ def _files(paths: Any, chunk_bytes: int | None, reading: dict[str, Any]) -> Inpu
     if not chunks:
         raise DataError("no examples", source=files[0])
     kept = tuple(identity for identity in known if identity is not None)
-    return Inputs(chunks, [None] * len(chunks), void=void, notes=notes, format=format, identity=kept)
+    return Inputs(
+        chunks, [None] * len(chunks), void=void, notes=notes, format=format, identity=kept, table=table, decided=decided
+    )
 
 
 def _chunk_size(files: Sequence[str], known: Sequence[Identity | None]) -> int:

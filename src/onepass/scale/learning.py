@@ -28,6 +28,7 @@ import numpy as np
 
 from onepass.certificates import Certificate, certify
 from onepass.errors import ConversionError, DataError
+from onepass.guards.drift import drift_reason, joint_drift
 from onepass.learners import named
 from onepass.passes import Pass
 from onepass.rows import Floats, must_be_finite
@@ -210,7 +211,7 @@ class _Run:
         self.executor.drop([*sent, *handles])
         assert self.before is not None
         must_be_finite(alone.weights)
-        evidence = self._watched_evidence(self.before, alone.watched)
+        evidence = replace(self._watched_evidence(self.before, alone.watched), drift=alone.drift)
         self._tell(0, 2, None, 0, alone.watched)
         return self._merged(evidence, alone.weights, 1, stopped=alone.stopped)
 
@@ -378,7 +379,10 @@ class _Run:
         told = self.chosen
         target = None if told.target is None else (told.target.kind, told.target.limit)
         terms = summary.terms._replace(cost=told.cost, target=target)
-        return replace(evidence_of(summary), terms=terms, watched=watched)
+        found = joint_drift(summary.drift)
+        evidence = replace(evidence_of(summary), terms=terms, watched=watched, drift=found)
+        reason = None if told.on_drift == "ignore" else drift_reason(found)
+        return evidence if reason is None else replace(evidence, void=(*evidence.void, reason))
 
     def _reached(self) -> bool:
         """Whether a frozen model is certified as far as `stop_at` asks; with one label alone nothing is."""

@@ -9,12 +9,14 @@ import numpy as np
 
 from onepass.certificates import Calibration, Certificate, Target, Threshold, calibrate, certify
 from onepass.certificates.deployed import threshold_of
+from onepass.certificates.score_bins import ScoreHistogram
 from onepass.certified import Certified, Question
 from onepass.conversions.frozen import prices
 from onepass.errors import ConversionError
 from onepass.labels import Label
 from onepass.models import LinearModel
 from onepass.passes import Pass
+from onepass.regimes import Regimes
 from onepass.rows import Floats
 from onepass.scale.summaries import Summary
 from onepass.trace import Evidence, WatchedEvidence
@@ -41,6 +43,7 @@ class Merged(Certified):
     """One model and one certificate for all chunks: `model`, `certificate` and `trace` as a pass has them."""
 
     look = None  # it learns no more
+    regimes = Regimes()  # it has but one
     notes: tuple[str, ...] = ()
 
     def __init__(
@@ -48,7 +51,7 @@ class Merged(Certified):
     ) -> None:
         self.learner, self.conversion, self.outcome = chosen.learner, chosen.conversion, outcome
         self.rows, self.rounds, self.skipped = summary.rows, summary.rounds, summary.skipped
-        self.columns = summary.columns
+        self.columns, self.feature_names = summary.columns, summary.names
         self._evidence, self._weights = evidence, weights
         self._own = evidence if evidence.watched is None else replace(evidence, watched=_chosen(evidence, chosen))
         self.delta, self.bound, self.loss = chosen.delta, chosen.bound, chosen.loss
@@ -89,16 +92,17 @@ class Merged(Certified):
         if how != "combine":
             raise ConversionError("vote: the hypotheses were left on the workers; use how='combine'")
         about, bias = self._about(certificate), self._evidence.terms.bias
-        cut, calibration = self._decided(certificate)
-        return LinearModel(self._weights, self.classes, bias, self._radius, about, cut, calibration)
+        return LinearModel(self._weights, self.classes, bias, self._radius, about, *self._decided(certificate))
 
-    def _decided(self, certificate: Certificate) -> tuple[float, Calibration | None]:
-        """(where scores are cut, what makes probabilities of them) of a watched model."""
+    def _decided(self, certificate: Certificate) -> tuple[float, Calibration | None, ScoreHistogram | None]:
+        """(where scores are cut, what makes probabilities of them, their histogram) of a watched model."""
         watched, kept = self._own.watched, certificate.threshold
         if watched is None or not certificate.choice.value:
-            return 0.0, None
+            return 0.0, None, None
         cut = kept.cut() if kept is not None and kept.reached else 0.0
-        return cut, calibrate(watched.counts.bins[0], watched.counts.borders[0], cut, len(self.classes))
+        bins, borders = watched.counts.bins[0], watched.counts.borders[0]
+        seen = ScoreHistogram(borders, bins.sum(axis=0), float(prices(self._own)[0]))
+        return cut, calibrate(bins, borders, cut, len(self.classes)), seen
 
     def threshold_for(self, target: Target) -> Threshold:
         """Where to cut the scores of the model so that it keeps this target; see `Target.declared`."""

@@ -14,10 +14,12 @@ import numpy as np
 
 from onepass.conversions.choices import price
 from onepass.errors import ScaleError
+from onepass.guards.drift import ChunkDrift
 from onepass.guards.duplicates import Duplicates, merged
 from onepass.guards.order import LabelTransitions, joint_order_reason, label_transitions, order_state
 from onepass.rows import Array
 from onepass.scale.watching import CandidateCounts
+from onepass.tables.feature_names import FeatureNames
 from onepass.trace import Evidence, SettledCutoff, Survivor, Terms, Trace
 from onepass.trace.grid import floor_index
 from onepass.trace.tally import BETS, Tally, charge, empty_tally
@@ -47,11 +49,15 @@ class Summary(NamedTuple):
     assumed: tuple[str, ...] = ()
     duplicates: Duplicates | None = None  # how often rows came: 98 kB at most
     watched: CandidateCounts | None = None  # what the rows have shown of earlier waves' models: of one wave only
+    names: FeatureNames | None = None  # what hashed features are called
+    drift: tuple[ChunkDrift, ...] = ()  # what the drift alarm makes of each chunk's rows
 
     @property
     def digest(self) -> str:
         """A hash of all numbers in it: the same rows give the same, wherever and however often they are read."""
-        told = hashlib.sha256(repr((self[:3], self[3:10], self.opening, self.longest, self.skipped)).encode())
+        told = hashlib.sha256(
+            repr((self[:3], self[3:10], self.opening, self.longest, self.skipped, self.drift)).encode()
+        )
         watched = () if self.watched is None else self.watched.arrays
         for array in (*self.tally, self.labels.pairs, self.labels.seen, *(self.duplicates or ()), *watched):
             told.update(np.ascontiguousarray(array).tobytes())
@@ -105,7 +111,9 @@ def merge(left: Summary, right: Summary) -> Summary:
         void=tuple(dict.fromkeys(left.void + right.void)),
         assumed=tuple(dict.fromkeys(left.assumed + right.assumed)),
         duplicates=left.duplicates and right.duplicates and merged(left.duplicates, right.duplicates),
+        drift=left.drift + right.drift,
         watched=left.watched and right.watched and left.watched.followed_by(right.watched),
+        names=left.names and right.names and left.names.followed_by(right.names),
     )
 
 
@@ -224,6 +232,7 @@ def evidence_of(summary: Summary) -> Evidence:
         merged=True,
         fineness=summary.bits,
         duplicates=summary.duplicates,
+        transitions=summary.labels,
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from onepass.conversions import CONVERSIONS
 from onepass.conversions.frozen import need_watched
 from onepass.errors import Argument, ConversionError, DataError, LimitError, OnepassError, Phrase, ScaleError
+from onepass.guards.drift import DriftEvidence
 from onepass.passes import Pass
 from onepass.rows import Dense, Floats, Ints
 from onepass.runs import Carried
@@ -62,6 +63,7 @@ class Alone(NamedTuple):
     watched: WatchedEvidence
     weights: Floats  # of the model that the pass deploys
     stopped: bool
+    drift: DriftEvidence | None
 
 
 class WaveStart(NamedTuple):
@@ -113,7 +115,7 @@ def run(
     _announce(job, chunk)
     told = ReadReport()
     one = Pass(**_options(job, chunk, origin, rule))
-    watch = _watch(job, one, candidates) if candidates else None
+    watch = _watch(job, one, candidates, chunk.number) if candidates else None
     dense = None
     for rows, labels in _checked(chunk, data, told):
         ready = accept(rows)
@@ -139,8 +141,10 @@ def run(
         rows=one.rows,
         dense=dense,
         columns=told.columns,
+        names=told.names,
         skipped=told.skipped,
         watched=None if watch is None else watch.found(),
+        drift=() if watch is None else (watch.tested(chunk.number),),
     )
     leaves = one.learner_run.leaves()
     if rule == "log":
@@ -159,21 +163,24 @@ def _options(job: Job, chunk: Chunk, origin: WaveStart | None, rule: str | int) 
     options = dict(job.options)
     if options["radius"] == "auto" and chunk.number > 0:
         options["radius"] = job.radius
+    if chunk.number > 0:
+        options["uncounted_rows"] = 0  # which are the first of all
     if origin is not None:
         options |= {"origin": origin.origin, "elapsed": origin.elapsed}
     return options | UNWATCHED if rule == "nothing" else options
 
 
-def _watch(job: Job, one: Pass, candidates: list[Candidate]) -> CandidateWatch:
+def _watch(job: Job, one: Pass, candidates: list[Candidate], chunk: int) -> CandidateWatch:
     hinge = job.options.get("loss") == "hinge"
-    return CandidateWatch(candidates, len(one.classes), float(one.fit_intercept), hinge=hinge)
+    seed = one.seed + (chunk << 32)  # no two chunks draw alike
+    return CandidateWatch(candidates, len(one.classes), float(one.fit_intercept), seed, hinge=hinge)
 
 
 def _alone(one: Pass, trace: Trace) -> Alone:
     if not trace.rounds:  # nothing can be deployed, and the caller says so
-        return Alone(need_watched(trace), trace.last, one.stopped)
+        return Alone(need_watched(trace), trace.last, one.stopped, trace.drift)
     choice = one.certificate().choice.value
-    return Alone(need_watched(trace), CONVERSIONS["frozen"].weights(trace, choice), one.stopped)
+    return Alone(need_watched(trace), CONVERSIONS["frozen"].weights(trace, choice), one.stopped, trace.drift)
 
 
 def summary_of(ran: Ran) -> Summary:
@@ -288,6 +295,11 @@ def refuse(conversion: str, cutoffs: str, options: dict[str, Any]) -> None:
         raise ConversionError(
             f"stop_at: chunks run side by side, and at a wave's end only frozen models are certified: choose frozen, "
             f"not {conversion}, or leave it out"
+        )
+    if options.get("on_drift") == "restart":
+        raise ConversionError(
+            "on_drift: chunks of a wave start side by side, before any of them can tell that rows have changed: "
+            "restart in one process, or leave it at withhold"
         )
     if options.get("validation_fraction"):
         raise ConversionError(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepass.errors import DataError
+from onepass.guards.drift import LEVEL, ChunkDrift, begin_segment, drift_now, no_drift, observe_scores
 from onepass.loop import head_of, watch
 from onepass.passes import Pass
 from onepass.rows import AnyRows, Array, Floats, Ints
@@ -26,6 +27,7 @@ class Candidate(NamedTuple):
     frozen: int  # rounds before it
     weights: Floats  # (1 + features, outputs), intercept first
     borders: Floats  # of the bins into which its scores are counted
+    tested: Floats  # (2, 63): of those in which the drift alarm ranks them
 
 
 class CandidateCounts(NamedTuple):
@@ -34,12 +36,12 @@ class CandidateCounts(NamedTuple):
     rows: Ints  # (classes)
     mistakes: Ints  # (candidates, classes)
     bins: Ints  # (candidates, 2, 129): as in Watched
-    recent: Floats  # the last scores of the newest one, at most 1024, in the order of their rows
+    recent: Floats  # (2, at most 1024): the last scores of the newest one, signed by the label and as they are
     hinge: Tally | None = None  # hinge losses, one line per candidate, where these are counted
 
     def followed_by(self, later: CandidateCounts) -> CandidateCounts:
         """Those of these rows and, right after them, the later ones."""
-        recent = np.concatenate([self.recent, later.recent])[-RECENT:]
+        recent = np.concatenate([self.recent, later.recent], axis=1)[:, -RECENT:]
         hinge = self.hinge and later.hinge and add_lines(self.hinge, later.hinge)
         counts = (self.rows + later.rows, self.mistakes + later.mistakes, self.bins + later.bins)
         return CandidateCounts(*counts, recent, hinge)
@@ -59,10 +61,14 @@ def add_lines(left: Tally, right: Tally) -> Tally:
 class CandidateWatch:
     """The candidates side by side, as a kernel takes them, and what they have made of the rows so far."""
 
-    def __init__(self, candidates: Sequence[Candidate], classes: int, bias: float, *, hinge: bool = False) -> None:
+    def __init__(
+        self, candidates: Sequence[Candidate], classes: int, bias: float, seed: int, *, hinge: bool = False
+    ) -> None:
         self.classes, self.bias, self.outputs = classes, bias, candidates[0].weights.shape[1]
         self.tally = empty_tally(len(candidates)) if hinge else None
         self.counts = nothing_watched(len(candidates), classes)
+        self.seed, self.drift = np.uint64(seed % (1 << 64)), no_drift()
+        begin_segment(self.drift, borders=candidates[-1].tested)
         room = max(len(one.weights) for one in candidates) - 1
         self.board = _board(len(candidates), self.outputs, room)
         lines = self.board.weights.reshape(room, -1)
@@ -85,7 +91,9 @@ class CandidateWatch:
 
     def _count(self, rows: AnyRows, y: Ints) -> None:
         kernel = watch_two if self.outputs == 1 else watch_several
-        kernel(rows, y, self.bias, self.board, self.counts)
+        scores = np.full((len(y), 4), np.nan)
+        kernel(rows, y, self.bias, self.board, self.counts, scores)
+        observe_scores(self.drift, scores, self.seed, int(self.drift.progress[0]) + 1, LEVEL)
 
     def _charge(self, rows: AnyRows, y: Ints, tally: Tally, bound: float) -> None:
         for slot, frozen in enumerate(self.counts.frozen):
@@ -107,9 +115,14 @@ class CandidateWatch:
 
     def found(self) -> CandidateCounts:
         """What the rows have shown."""
-        counts, entered = self.counts, int(self.board.progress[0])
-        recent = np.roll(self.board.recent, -entered) if entered > RECENT else self.board.recent[:entered]
+        counts, entered, recent = self.counts, int(self.board.progress[0]), self.drift.recent[:2]
+        recent = np.roll(recent, -entered, axis=1) if entered > RECENT else recent[:, :entered]
         return CandidateCounts(counts.rows[0].copy(), counts.mistakes, counts.bins, recent.copy(), self._hinge())
+
+    def tested(self, chunk: int) -> ChunkDrift:
+        """What the drift alarm makes of the chunk's rows."""
+        signed, unsigned = np.log(drift_now(self.drift)[:2]).tolist()
+        return ChunkDrift(chunk, int(self.drift.progress[0]), signed, unsigned)
 
     def _hinge(self) -> Tally | None:
         tally = self.tally
@@ -122,5 +135,9 @@ def _board(slots: int, outputs: int, room: int) -> Board:
     """Room for so many candidates of so many features; none has an elder, and the last is the newest."""
     lanes = slots * outputs
     weights, intercepts, sums = np.zeros(room * lanes), np.zeros(lanes), np.zeros(4 * lanes)
-    wrong, elders, progress = np.zeros(slots, dtype=np.uint8), np.full(slots, -1), np.array([0, slots - 1])
+    wrong, elders, progress = (
+        np.zeros(slots, dtype=np.uint8),
+        np.full(slots, -1),
+        np.array([0, slots - 1, slots - 1, -1]),
+    )
     return Board(weights, intercepts, sums, wrong, elders, np.zeros(RECENT), progress)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepass.errors import ConversionError
+from onepass.guards.drift import DriftEvidence
 from onepass.guards.duplicates import Duplicates
 from onepass.guards.order import LabelTransitions
 from onepass.learners import Learner, Setting
@@ -98,6 +99,7 @@ class Evidence:
     transitions: LabelTransitions | None = None  # of the labels in the order fed, where the order alarm was on
     streams: tuple[int, ...] = ()  # a hash of the rows fed, for each part merged, where the repeat alarm was on
     duplicates: Duplicates | None = None  # how often rows came, where that was counted
+    drift: DriftEvidence | None = None  # that the rows drift; None: not tested, since no model was watched
 
     @property
     def compacted(self) -> bool:

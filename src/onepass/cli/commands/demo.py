@@ -125,13 +125,14 @@ def _record(
 ) -> terminal.Record:
     """What the page shows: the Perceptron on the newswire, and every line of both tables."""
     from onepass.report import details
+    from onepass.report.weights import heaviest
 
     lines = [{"data": "newswire", **line} for line in wire] + [{"data": "digits", **line} for line in hand]
     run, best = history.run, next(line for line in wire if line["conversion"] == "frozen")
     headline = run.certificate("frozen", delta=best["delta"])
     found = details.of_pass(run, history.finish(), headline) | {"conversions": lines}
     model: Any = run.model(headline)
-    found["weights"] = details.heaviest(model.weights, run.classes, "feature {}".format)
+    found["weights"] = heaviest(model.weights, run.classes, "feature {}".format)
     return {
         "command": "demo",
         "title": _title(documents),

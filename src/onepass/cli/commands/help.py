@@ -51,11 +51,14 @@ missed. All these hold together with probability 1 − δ, beside the risk, whic
 Targets and costs are declared before the first row: chosen after looking, they would have no guarantee.
 
 It assumes that the rows are independent draws from one distribution, in the order in which they are read, and that
-each was read once. Where that is plainly false (labels in order, data fed twice, a file that changed) the certificate
-is withheld, with the reason. Shuffle sorted files first; the header of a CSV file stays where it is:
+each was read once. Where that is plainly false (labels in order, rows that drift, data fed twice, a file that
+changed) the certificate is withheld, with the reason; below that it says how strong the evidence against it is.
+Shuffle sorted files first; the header of a CSV file stays where it is:
 
   shuf data.svm > shuffled.svm
   (head -n 1 data.csv; tail -n +2 data.csv | shuf) > shuffled.csv
+
+Before any row is read, `onepass plan --radius 1 --best-loss 0.1 --target 0.2` says how many will be needed.
 
 --stop-at R stops reading as soon as the certified risk is at most R; --require-risk R makes the exit code 5 if it is
 not.""",
@@ -76,8 +79,9 @@ The command line wins over the environment, and that over the file. ONEPASS_CONF
   1    an error inside onepass, or nothing of the following; also where another run has written the output meanwhile
   2    wrong usage: an option, or a model, a config file or a folder that is not there
   3    bad data: file, line, column and remedy are named; or a data file that is not there
-  4    a model file that is damaged or not one
+  4    a model file, or the state file of a monitor, that is damaged or not one
   5    --require-risk is not met
+  6    an alarm of `onepass monitor`: what was certified is not true of the rows watched
   130  interrupted by Ctrl-C; 143 by SIGTERM""",
     "json": """\
 --json prints one object on stdout, --jsonl one object a line: progress events while it runs, the result last. Each has
@@ -88,13 +92,15 @@ The command line wins over the environment, and that over the file. ONEPASS_CONF
   {"schema": 2, "event": "result", "command": "train", "rows": …, "certificate": {"risk": …, "delta": …, …}, …}
 
 Certificates have: risk, delta, covers, conversion, choice, bound, loss, loss_bound, empirical, counted, rounds,
-assumptions, withheld, repeated, rates, threshold.
+assumptions, withheld, repeated, drift, baseline, beats_baseline, rates, threshold.
+baseline is what always saying the most frequent label would do: label, error.
 choice is {"value": …, "words": …}: the cutoff k (cutoff), the first round (suffix), the number of the hypothesis (last,
 longest), the round at which the model was frozen (frozen) or the logarithm to base 2 of it (validation); null for
 average. (Schema 1 had k in its place.)
 rates has delta, frozen, positive and rates, each with name, label, bound, at_most, observed, counted; null where there
-is a threshold, or no frozen model. threshold has target, positive, negative, border, reached, nearest, and what was
-seen.
+is a threshold, or no frozen model. drift has the evidence against independent draws (so many to one), the rows tested,
+and where it grew; null where no model was watched. threshold has target, positive, negative, border,
+reached, nearest, and what was seen.
 Under "details" stands all that `onepass report` shows: history, cutoffs, survival, conversions, weights, baseline,
 deployed (scores and reliability of the frozen model), versions.""",
     "completion": """\

@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from onepass.cli import terminal
+from onepass.tables.feature_names import FeatureNames
+from onepass.tables.plan import TablePlan
 from onepass.text_table import text_table
 
 
@@ -25,22 +27,36 @@ def command(model: str, messages: terminal.Messages) -> None:
     from onepass.model_files import read
 
     with terminal.opening(model):
-        said, weights = read(model)
+        said, arrays = read(model)
+    weights = arrays["weights"]
+    from onepass.report.weights import feature_names, heaviest, names_in_file
+
     used = int((weights != 0).any(axis=1).sum())
+    names = names_in_file(said, arrays)
+    heavy = heaviest(weights, said["classes"], feature_names(said["about"].get("reading") or {}, names))["features"]
     facts: dict[str, Any] = {
         "features": len(weights) - 1,
         "non_zero": used,
         **{name: said[name] for name in ("format", "version", "classes", "bias", "radius", "cut")},
         **{name: said[name] for name in ("calibration", "sha256", "about")},
+        "table": said.get("table"),
+        "heaviest": heavy,
     }
     if messages.as_json:
         terminal.print_json({"command": "inspect", **facts})
         return
     about, curve = facts.pop("about"), facts.pop("calibration")
+    table, heavy = facts.pop("table"), facts.pop("heaviest")
     lines = facts | {"calibration": _words(curve)}
-    lines |= {name: value for name, value in about.items() if name != "certificate"}
+    lines |= {name: value for name, value in about.items() if name not in ("certificate", "classes")}
     for name, value in lines.items():
         terminal.echo(f"{name:12s} {terminal.name(value) if isinstance(value, str) else _json(value)}")
+    for line in _columns(table, names):
+        terminal.echo(f"{'columns':12s} {line}")
+    for feature in heavy:
+        terminal.echo(
+            f"{'weight':12s} {feature['weight']:+.4g} {feature['name']} (towards {_json(feature['towards'])})"
+        )
     certificate = about.get("certificate")
     if isinstance(certificate, dict):
         terminal.echo("certificate")
@@ -48,6 +64,16 @@ def command(model: str, messages: terminal.Messages) -> None:
             for line in _table(value) if name == "rates" else [_json(value)]:
                 terminal.echo(f"  {name:12s} {line}")
                 name = ""
+
+
+def _columns(table: Any, names: FeatureNames | None) -> list[str]:
+    """What the columns of a table are, and how many features were met in them."""
+    if table is None or names is None:
+        return []
+    plan = TablePlan.from_dict(table)
+    met = f"{len(plan.numbers) + names.count:,}" if not names.full else "more than a million"
+    target = f", label {terminal.name(plan.target)}" if plan.target is not None else ""
+    return [f"{len(plan.columns)}, {met} features met{target}", *plan.lines()]
 
 
 def _json(value: Any) -> str:

@@ -17,11 +17,13 @@ import click
 import numpy as np
 
 from onepass.cli import inputs, signals, terminal
+from onepass.cli.deployment import PassingWatch
 from onepass.cli.options import Sectioned, option, options_of
 from onepass.cli.outputs import Output, Outputs
 from onepass.cli.spelling import words
 from onepass.errors import DataError
 from onepass.files import replacing
+from onepass.tables.plan import listed
 
 if TYPE_CHECKING:
     from onepass.io import Stream
@@ -61,6 +63,11 @@ class PredictionCount(NamedTuple):
     rows: int = 0
     labelled: int = 0
     wrong: int = 0
+    unmet: int = 0  # values in them, categories and words, that the model never met
+
+    def and_more(self, rows: int, labelled: int, wrong: int) -> PredictionCount:
+        """With these rows besides."""
+        return self._replace(rows=self.rows + rows, labelled=self.labelled + labelled, wrong=self.wrong + wrong)
 
 
 @click.command("predict", cls=Sectioned)
@@ -78,9 +85,9 @@ def command(
 ) -> None:
     """Predict the label of every row of FILE..., in order; memory does not grow with the file.
 
-    Where the rows have labels of their own, the share of wrong predictions is told on stderr. A table is read as in
-    training (target, categories, …), and refused if its columns are others. --json and --jsonl tell of the run, and so
-    need an --output FILE for the labels; if that ends in .jsonl, each row is an object.
+    Where the rows have labels of their own, the share of wrong predictions is told on stderr. The columns of a table
+    are found by name, in whatever order; others are named and left out, and missing ones are an error. --json and
+    --jsonl tell of the run, and so need an --output FILE for the labels; if that ends in .jsonl, each row is an object.
 
     A model that was trained for a target (--max-false-alarm, …) predicts by its threshold. Probabilities say what came
     of rows with such scores in training, after the model was frozen; the label is the most probable class.
@@ -101,18 +108,26 @@ def command(
         found = LinearModel.load(model)
     if prediction.proba:
         _check_probable(found, messages)
-    own = inputs.recall(found.about.get("reading"), found.features, reading)
+    own = inputs.recall(found.about.get("reading"), found.table, found.features, reading)
     interruptible = signals.exiting(messages, "interrupted")  # SIGTERM cleans up as Ctrl-C does
     with interruptible, inputs.opened(paths, reading, own, labelled=False) as stream:
-        tally = _predict(found, stream, place, prediction, reading, messages)
+        watch = PassingWatch(found)
+        tally = _predict(found, stream, place, prediction, reading, messages, watch)
     if tally.labelled:
         messages.note(
             f"{tally.wrong / tally.labelled:.4f} of the {tally.labelled:,} labelled rows were predicted wrong"
         )
+    if stream.unused_columns:
+        messages.note(f"columns that the model does not know: {listed(stream.unused_columns)}")
+    if tally.unmet:
+        messages.note(f"{tally.unmet:,} values, categories or words, were never met in training and count for nothing")
+    if (line := watch.line()) is not None:
+        messages.note(line)
     if stream.skipped:
         messages.note(f"{stream.skipped:,} bad lines have no prediction, the first: {words(stream.faults[0])}")
     if place.path != "-":
         result = {"command": "predict", **tally._asdict(), "skipped": stream.skipped, "output": place.written}
+        result["monitor"] = watch.record()
         messages.result(result, lambda: f"wrote {tally.rows:,} predictions to {terminal.name(place.written)}")
     outputs.settle()
 
@@ -147,21 +162,27 @@ def _predict(
     prediction: Prediction,
     reading: inputs.Reading,
     messages: terminal.Messages,
+    watch: PassingWatch,
 ) -> PredictionCount:
     """Write what the model says of every row."""
+    from onepass.tables.reading import narrowed
+
     classes, tally = np.array(model.classes), PredictionCount()
     names = [inputs.label_text(label) if not isinstance(label, str) else label for label in model.classes]
     inputs.check_bad(stream, reading)  # is it a number? Before anything is written
     with _sink(place, prediction, names) as write, terminal.bar(stream.total_bytes, messages) as tick:
         for chunk in stream:
-            inputs.check_columns(stream, model.about.get("reading"))
             inputs.check_bad(stream, reading)
-            given = _narrowed(chunk.rows, model.features) if prediction.wider == "ignore" else chunk.rows
+            lenient = prediction.wider == "ignore" or stream.table is not None
+            given = narrowed(chunk.rows, model.features) if lenient else chunk.rows
+            unmet = _unmet(model, chunk.rows) if stream.table is not None else 0
             try:
                 for where, at, numbers in _predicted(model, given, prediction):
                     write(at.tolist(), numbers)
                     known, differ = _judged(classes[at], None if chunk.labels is None else chunk.labels[where])
-                    tally = PredictionCount(tally.rows + len(at), tally.labelled + known, tally.wrong + differ)
+                    tally = tally.and_more(len(at), known, differ)
+                tally = tally._replace(unmet=tally.unmet + unmet)
+                watch.observe(given, chunk.labels)
             except DataError as error:
                 raise stream.located(error) from None
             tick(stream.consumed, partial("{:,} rows".format, tally.rows), partial(dict, rows=tally.rows))
@@ -184,23 +205,19 @@ def _predicted(
         yield where, places(decision, len(model.classes), model.cut), np.hstack(parts)
 
 
+def _unmet(model: LinearModel, rows: AnyRows) -> int:
+    """How many values in these rows the model never met."""
+    from onepass.rows import Rows
+
+    return model.names.unmet(rows.indices) if model.names is not None and isinstance(rows, Rows) else 0
+
+
 def _judged(predicted: Labels, labels: Labels | None) -> tuple[int, int]:
     """(rows that have a label of their own, those of them that were predicted wrong)."""
     if labels is None:
         return 0, 0
     known = np.isfinite(labels) if labels.dtype.kind == "f" else labels != ""
     return int(known.sum()), int((predicted[known] != labels[known]).sum())
-
-
-def _narrowed(rows: AnyRows, features: int) -> AnyRows:
-    """The rows without the features that the model does not know."""
-    from onepass.rows import Dense, Rows
-
-    if isinstance(rows, Dense):
-        return Dense(rows.values[:, :features])
-    keep = rows.indices < features
-    ends = np.concatenate([[0], np.cumsum(keep)])[rows.indptr]
-    return Rows(ends, rows.indices[keep], rows.values[keep])
 
 
 @contextmanager

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from onepass.cli import (
     checkpoints,
+    columns,
     distributed,
     expected,
     inputs,
@@ -21,12 +22,10 @@ from onepass.cli import (
     terminal,
     training,
 )
-from onepass.cli.options import Arguments, Sectioned, Size, option, options_of
+from onepass.cli.commands import check
+from onepass.cli.options import Arguments, Named, Sectioned, Size, option, options_of
 from onepass.cli.outputs import Output, Outputs
 from onepass.names import CONVERSIONS
-
-if TYPE_CHECKING:
-    from onepass.passes import Pass
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,7 @@ class Request:
     output: str | None = option("-o", "--output", type=click.Path(), help="Write the model here (safetensors).")
     report: str | None = option(**pages.OPTION)
     force: bool = option(is_flag=True, help="Overwrite OUTPUT and the page if they are there.")
-    conversion: str = option(
-        type=click.Choice([*CONVERSIONS]), default="frozen", help="How the hypotheses become one model."
-    )
+    conversion: str = option(type=Named([*CONVERSIONS]), default="frozen", help="How the hypotheses become one model.")
     validation_fraction: float = option(
         type=float, default=0.0, show_default=False, help="Rows kept out, for --conversion validation."
     )
@@ -57,6 +54,7 @@ class Request:
         multiple=True, metavar="LABEL,PREDICTION=N", help="Certify the mean cost; may be repeated."
     )
     max_memory: int | None = option(type=Size(), help="Refuse a run that may need more.")
+    dry_run: bool = option(is_flag=True, help="Check files and options, and tell what is there; learn nothing.")
     show_code: bool = option(is_flag=True, help="Print the equivalent Python and stop.")
 
     def arguments(self) -> Arguments:
@@ -112,6 +110,7 @@ def command(
 
     \b
     Examples:
+      onepass train table.csv
       onepass train data.svm
       onepass train data.svm.gz --stop-at 0.05 -o model.safetensors
       onepass train mail.csv --target class --text-column text
@@ -129,6 +128,10 @@ def command(
         raise click.UsageError("--bound dekel2008: frozen models are certified by betting; add --conversion cutoff")
     if distribution.asked:
         _check_several(request, distribution, reading, checkpointing)
+    if request.dry_run:
+        training.make(options)
+        check.look_through(paths, reading, messages)
+        return
     if request.show_code:
         if not distribution.asked:
             options = expected.declared(options, paths, reading, messages)
@@ -225,25 +228,31 @@ def _train(
     """Learn in this process, or find that this was done."""
     checkpointer = files.checkpointer
     options = expected.declared(options, paths, reading, messages, checkpointer)
-    run = training.make(options)
-    checkpointer.restore(run, reading)
     if checkpointer.finished:
+        checkpointer.restore(training.make(columns.resumed(options, checkpointer)), reading)
         result, text = checkpointer.result(paths, request.output)
         pages.write(result, files.page)
         messages.result(result, lambda: text)
         return result
-    history = pages.watched(run, request.report, messages, checkpointer.history)
-    if history is not None:
-        checkpointer.looks = history.remember
-    with inputs.opened(paths, reading, resumed=checkpointer) as stream:
-        messages.note(
-            f"reading {terminal.name(', '.join(stream.paths[:3]))} as {stream.format}, compression {stream.compression}"
-        )
+    used = training.peak_memory()
+    with inputs.opened(paths, reading, inputs.found, resumed=checkpointer) as stream:
+        what = terminal.name(", ".join(stream.paths[:3]))
+        form = f"{stream.format}, compression {stream.compression}"
+        messages.note(f"reading {what} as {form}, seed {options['seed']}")
+        columns.look(stream)
+        if stream.table is not None and checkpointer.found is None:
+            options = columns.settled(options, stream.table, stream.paths[0], reading, messages)
+        options = columns.resumed(options, checkpointer)
+        run = training.make(options)
+        checkpointer.restore(run, reading)
+        history = pages.watched(run, request.report, messages, checkpointer.history)
+        if history is not None:
+            checkpointer.looks = history.remember
         checkpointer.look_at(stream)
-        look = partial(memory.check, run, stream, reading, request.max_memory, messages, training.peak_memory())
-        trained = training.feed(run, stream, reading, messages, checkpointer, look, history)
+        limit = memory.MemoryLimit(run, stream, reading, request.max_memory, messages, used)
+        trained = training.feed(run, stream, reading, messages, checkpointer, limit.check, history)
         notes = stream.notes
-    for note in [*notes, *_no_better_than_a_guess(run)]:
+    for note in notes:
         messages.note(note)
     details = None if history is None else partial(pages.of_pass, history, stream, reading, options)
     with signals.exiting(messages) as gate, gate.waiting():  # all rows are learned: what they gave is not to be lost
@@ -288,15 +297,3 @@ def _conclude(
         f"model {trained.took - trained.learning - checkpointer.spent:.2f} s"
     )
     return result
-
-
-def _no_better_than_a_guess(run: Pass) -> list[str]:
-    """A note, if the most frequent label alone would have made fewer mistakes."""
-    seen = run.guards.order.seen
-    if seen.sum() < 100 or run.mistakes / max(run.rounds, 1) < (share := 1.0 - seen.max() / seen.sum()):
-        return []
-    return [
-        f"always saying the most frequent label would err in {share:.1%} of the rows, and this learner erred in "
-        f"{run.mistakes / max(run.rounds, 1):.1%}: are some columns far larger than others? Scale them, or try another "
-        "--learner"
-    ]

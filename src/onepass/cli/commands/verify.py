@@ -38,9 +38,11 @@ def command(model: str, paths: tuple[str, ...], reading: inputs.Reading, message
     from onepass.errors import ModelError
     from onepass.model_files import read
     from onepass.models import LinearModel
+    from onepass.tables.plan import TablePlan
 
     with terminal.opening(model):
-        said, weights = read(model)
+        said, arrays = read(model)
+    weights = arrays["weights"]
     result: terminal.Record = {"command": "verify", "sha256": said["sha256"], "file": "intact"}
     if not paths:
         messages.result(result, lambda: f"{terminal.name(model)}: intact, SHA-256 {said['sha256']}")
@@ -50,7 +52,8 @@ def command(model: str, paths: tuple[str, ...], reading: inputs.Reading, message
     kept = about.get("reading")
     if isinstance(kept, dict) and kept.get("on_error") == "skip" and reading.on_error == "stop":
         reading = replace(reading, on_error="skip")
-    with inputs.opened(paths, reading, inputs.recall(kept, len(weights) - 1, reading)) as stream:
+    table = None if said.get("table") is None else TablePlan.from_dict(said["table"])
+    with inputs.opened(paths, reading, inputs.recall(kept, table, len(weights) - 1, reading)) as stream:
         training.feed(run, stream, reading, messages)
         data = inputs.identities(stream.identity)
     same_data = json.loads(json.dumps(data)) == about.get("data")
@@ -88,6 +91,8 @@ def _repeated(said: terminal.Record) -> Pass:
         raise ModelError("the file does not name a learner and options that this command could repeat")
     chosen = {name: certificate.get(name) for name in ("conversion", "delta", "bound", "loss")}
     chosen["loss"] = None if chosen["loss"] == "cost" else chosen["loss"]  # it follows from the option of that name
+    if options.get("on_drift") == "restart":  # the certificate has a share of what was declared
+        del chosen["delta"]
     declared = about.get("classes", said["classes"])
     classes = declared if isinstance(declared, list) and len(declared) > 1 else None
     try:

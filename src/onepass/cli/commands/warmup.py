@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import numpy as np
 
 from onepass.cli import terminal
 from onepass.names import LEARNERS
@@ -22,8 +23,8 @@ FILES = {
     "two.svm": "1 1:0.5 3:2\n-1 2:1\n1 1:1 2:0.25\n-1 3:1\n" * 30,
     "three.svm": "0 1:0.5 3:2\n1 2:1\n2 1:1 2:0.25\n1 3:1\n" * 30,
     "two.vw": "1 |a x:0.5 y\n-1 |b z\n" * 20,
-    "two.csv": "a,b,c,y\n" + "1,2,0.5,yes\n3,4,0,no\n2,0,1,no\n" * 40,
-    "three.csv": "a,b,c,y\n" + "1,2,0.5,0\n3,4,0,1\n2,0,1,2\n" * 40,
+    "two.csv": "a,b,c,y\n" + "1,2,0.5,yes\n3,4,0,no\n2,0,1,no\n" * 120,
+    "mixed.csv": "a,b,c,y\n" + "1,red,2024-01-05,yes\n3,blue,2024-02-01,no\n,red,2024-03-09,no\n" * 120,
     "words.csv": "t,y\n" + "good day,1\nbad day,0\n" * 20,
     "words.jsonl": '{"t": "good day", "y": 1}\n{"t": "bad day", "y": 0}\n' * 20,
     "advice.csv": "a,b,outcome\n" + "0,1,1\n1,0,1\n0,0,0\n" * 10,
@@ -37,9 +38,9 @@ def commands(room: str) -> Iterator[str]:
         for learner in LEARNERS:
             known = " --n-features 3" if learner in ("normalized", "shifted") else ""
             for classes in ("two",) if learner == "shifted" else ("two", "three"):
-                for file in (f"{classes}.svm", f"{classes}.csv"):
+                for file in (f"{classes}.svm", f"{classes}.npy"):
                     folded = " --max-trace-memory 2KB"
-                    more = " --classes 0,1,2" * (classes == "three") + known
+                    more = " --classes 0,1,2" * (classes == "three") + known + " --target -1" * file.endswith("npy")
                     yield f"train {file} --learner {learner} -o model --force{more}"
                     yield f"train {file} --learner {learner} --radius 1 --conversion cutoff{more}{folded}"
                     yield f"predict model {file} -o labels.csv --force"
@@ -54,6 +55,7 @@ def commands(room: str) -> Iterator[str]:
             "train two.csv --max-false-alarm 0.5 -o model --force",
             "predict model two.csv --proba -o labels.csv --force",
         )
+        yield from ("train mixed.csv", "check mixed.csv")
         yield from ("train words.csv --text-column t", "train words.jsonl --text-column t --target y", "check two.svm")
     elif room == "cluster":
         from onepass.cli.commands.cluster import METHODS
@@ -67,9 +69,11 @@ def commands(room: str) -> Iterator[str]:
         yield from (f"experts advice.csv --rule {rule}" + " --switches 3" * (rule == "share") for rule in RULES)
         yield "experts --data two.svm"
     else:
-        figures = ("figure1", "figure2", "flow", "noise", "schedules")
+        figures = ("figure1", "figure2", "flow", "noise", "schedules", "balanced", "parity", "inputs")
         yield from (f"lab {name} --replicas 2 --alpha 100 --force" for name in figures)
         yield "lab smooth --replicas 2 --alpha 10000 --force"
+        yield "lab stationary --replicas 20 --alpha 1000 --force"
+        yield "lab smooth-noise --replicas 2 --alpha 100000 --force"
 
 
 @click.command("warmup")
@@ -89,6 +93,8 @@ def command(rooms: tuple[str, ...], messages: terminal.Messages) -> None:
     with tempfile.TemporaryDirectory() as folder, terminal.progress("compiling kernels", len(jobs), messages) as tick:
         for name, text in FILES.items():
             (Path(folder) / name).write_text(text)
+        for name, classes in (("two.npy", 2), ("three.npy", 3)):
+            np.save(Path(folder) / name, [[float(i % 5), float(i % 7), 0.5, float(i % classes)] for i in range(120)])
         with contextlib.chdir(folder):
             for done, words in enumerate(jobs):
                 _run(words)

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from onepass.cli.inputs import label_text
+from onepass.certificates.rounding import round_down, round_up
+from onepass.errors import label_text
 from onepass.text_table import text_table
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ def _name(rate: Rate) -> str:
 
 
 def _cells(rate: Rate) -> tuple[str, str, str, str]:
-    from onepass.certificates.rounding import round_down, round_up
-
     bound = f"≤ {round_up(rate.bound)}" if rate.at_most else f"≥ {round_down(rate.bound)}"
     observed = "–" if math.isnan(rate.observed) else f"{rate.observed:.4f}"
     return _name(rate), bound if rate.informative else "nothing yet", observed, f"{rate.counted:,}"
