@@ -35,8 +35,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     their places; others are left out.
 
     Behind an encoder that was fitted on the rows that a model learns from, a certificate holds only if the kind of
-    every column was declared: else rows that it counts have decided how they are read. `kinds_declared_` says which it
-    is. (`onepass.train` needs no declaration, since it counts none of the rows that decided.)
+    every column was declared, and none is a date (from when it counts is found): else rows that it counts have decided
+    how they are read. `kinds_declared_` says which it is. (`onepass.train` needs no declaration, since it counts none of the rows that decided.)
 
     Attributes: `plan_`, what each column is; `kinds_declared_`, whether that was all declared; `n_features_in_`;
     `feature_names_in_`, where columns have names.
