@@ -307,10 +307,12 @@ def test_predict_reads_a_table_as_training_did_and_refuses_other_columns(folder)
     assert refused.stdout == ""
 
 
-def test_more_than_two_labels_name_the_remedy(folder):
+def test_what_several_labels_need_is_named(folder):
     (folder / "three.svm").write_text("0 1:1\n1 1:2\n2 1:3\n")
-    assert "Fix: --classes 0,1,2" in onepass(folder, "train", "three.svm", code=3).stderr
-    onepass(folder, "train", "three.svm", "--classes", "0,1,2")
+    onepass(folder, "train", "three.svm")
+    hinge = onepass(folder, "train", "three.svm", "--learner", "margin", "--radius", "1", code=3).stderr
+    assert "must know all classes beforehand" in hinge
+    assert "Fix: --classes 0,1,2" in hinge
     assert (
         "--validation-fraction 0.1" in onepass(folder, "train", "data.svm", "--conversion", "validation", code=2).stderr
     )

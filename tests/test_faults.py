@@ -102,15 +102,17 @@ def test_labels_written_in_many_ways_are_one_label(here):  # 8
 
 
 @pytest.mark.parametrize("blank", [False, True])
-def test_a_third_label_is_named_with_its_line(here, blank):  # 9
+def test_a_third_label_joins_or_is_named_with_its_line(here, blank):  # 9
     lines = [f"{i % 2} 1:{i % 3}" for i in range(300)]
     lines[217] = "7 1:1"
     text = "\n".join([*lines[:100], *([""] if blank else []), *lines[100:]])
     (here / "late.svm").write_text(text + "\n")
-    done = onepass(here, "train", "late.svm", code=3)
-    assert "label 7.0 " in done.stderr
+    done = onepass(here, "train", "late.svm", "--classes", "0,1", code=3)
     assert f"late.svm:line {218 + blank}: label 7.0 is not one of" in done.stderr
-    assert "Fix: --classes 0,1,7" in done.stderr
+    done = onepass(here, "train", "late.svm", "--max-classes", "2", code=3)
+    assert f"late.svm:line {218 + blank}: label 7.0 is number 3, and at most 2 classes may be met" in done.stderr
+    assert "Fix: --max-classes that allows it" in done.stderr
+    assert "labels 0, 1, 7" in onepass(here, "train", "late.svm").stdout
 
 
 LARGE = {

@@ -58,7 +58,8 @@ def test_labels_that_floats_cannot_tell_apart():
     ("classes", "y", "message"),
     [
         (None, np.array([0.0, np.nan]), "row 1: label nan is not a finite number"),
-        (None, np.array([0, 1, 2]), "row 2: label 2 is not one of the known classes 0, 1"),
+        ([0, 1], np.array([0, 1, 2]), "row 2: label 2 is not one of the known classes 0, 1"),
+        (None, np.arange(60), "row 50: label 50 is number 51, and at most 50 classes may be met"),
         ([0, 1], np.array([0.0, 0.5]), "row 1: label 0.5"),
         ([0, 0.5], np.array([0, 1]), "row 1: label 1"),
         (["a", "b"], np.array([0, 1]), "the classes are text, but these labels are numbers"),

@@ -36,7 +36,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Behind an encoder that was fitted on the rows that a model learns from, a certificate holds only if the kind of
     every column was declared, and none is a date (from when it counts is found): else rows that it counts have decided
-    how they are read. `kinds_declared_` says which it is. (`onepass.train` needs no declaration, since it counts none of the rows that decided.)
+    how they are read. `kinds_declared_` says which it is. (`onepass.train` needs no declaration: it counts none of the
+    rows that decided.)
 
     Attributes: `plan_`, what each column is; `kinds_declared_`, whether that was all declared; `n_features_in_`;
     `feature_names_in_`, where columns have names.

@@ -6,13 +6,16 @@ is both at once for the plainest case, a single dense row, where looking in gene
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onepass.errors import DataError
-from onepass.labels import Labels
-from onepass.rows import LARGEST, AnyRows, Dense, Ints, Rows, count
+from onepass.labels import MOST, Labels
+from onepass.rows import LARGEST, AnyRows, Dense, Ints, Rows, count, part
 from onepass.state_checks import need, need_fields
 from onepass.structure import refuse_masked
 from onepass.validate import accept, block, blocks, stated_columns, validate_rows, writable
@@ -33,12 +36,23 @@ class Batch(NamedTuple):
         """Rows first..last, ready for a kernel."""
         return block(self.rows, first, last, self.canonical)
 
+    def stages(self, known: Labels) -> Iterator[Batch]:
+        """The batch, cut before every row with which a third or later class joins those known."""
+        joins = self.labels.joining(known, self.y)
+        ends = [*joins, len(self.y)]
+        for step, (first, last) in enumerate(pairwise([0, *ends])):
+            labels = replace(self.labels, classes=self.labels.classes[: known.count + step])
+            rows, y = part(self.rows, first, last), self.y[first:last]
+            y = 2 * y - 1 if labels.count == 2 else y
+            if first < last:
+                yield self._replace(rows=rows, y=y, labels=labels, spans=list(blocks(rows)))
+
 
 class Intake:
     """Labels met so far and the width that dense rows must have."""
 
-    def __init__(self, classes: Any, features: int | None, most: int) -> None:
-        self.labels = Labels.of(classes)
+    def __init__(self, classes: Any, features: int | None, most: int, most_classes: int = MOST) -> None:
+        self.labels = Labels.of(classes, most_classes)
         self.features, self.most = features, most
         self.dense_width = features  # None: the first dense rows fix it
         known = self.labels.classes if self.labels.declared else ()
@@ -91,9 +105,17 @@ class Intake:
 
     def check_state(self, state: Any, width: int) -> None:
         """Raise CheckpointError unless a pass with so many features can have this state."""
+        self.labels_of(state)
+        dense = state["dense_width"]
+        need(dense is None or (type(dense) is int and 0 <= dense <= width), "the width")
+
+    def labels_of(self, state: Any) -> Labels:
+        """The labels of a state; CheckpointError unless they are such."""
         need_fields(state, self.state(), "the rows taken in")
-        labels, dense = state["labels"], state["dense_width"]
+        labels: Labels = state["labels"]
         need(isinstance(labels, Labels) and isinstance(labels.classes, tuple), "labels")
         need(all(isinstance(label, bool | int | float | str) for label in labels.classes), "labels")
-        need(labels == self.labels if self.labels.declared else len(labels.classes) <= 2, "labels")
-        need(dense is None or (type(dense) is int and 0 <= dense <= width), "the width")
+        need(labels == self.labels if self.labels.declared else len(labels.classes) <= self.labels.most, "labels")
+        need(labels.declared == self.labels.declared and labels.most == self.labels.most, "labels")
+        need(len(set(labels.classes)) == len(labels.classes), "labels")
+        return labels

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from onepass._jit import jit
 from onepass.errors import Argument, DataError, Phrase
 from onepass.rows import Array, Ints
 
 Label = int | float | str | bool
-DECLARE = Phrase("for more than two classes, declare them all in `{}`", Argument("classes"))  # of a third label
+DECLARE = Phrase("declare all classes in `{}`", Argument("classes"))  # where a label may not join
+MORE = Phrase("`{}` that allows it, or a target with fewer values", Argument("max_classes"))
+MOST = 50  # labels that may be met without being declared
 FIRST = 1000  # rows that are looked at first for labels not met before
 
 
@@ -25,21 +28,25 @@ def sortable(label: Label) -> tuple[bool, Any]:
 
 @dataclass(frozen=True)
 class Labels:
-    """The classes of a pass: declared before the first row, or the first two labels met, however late.
+    """The classes of a pass: declared before the first row, or those met, in their order, at most so many.
 
     >>> labels, y = Labels().encode(["ham", "spam", "ham"], 3)
     >>> labels.classes, y
     (('ham', 'spam'), array([-1,  1, -1]))
+    >>> later, y = labels.encode(["spam", "eggs"], 2)
+    >>> later.classes, y, later.joining(labels, y)
+    (('ham', 'spam', 'eggs'), array([1, 2]), [1])
     """
 
     classes: tuple[Label, ...] = ()
     declared: bool = False
+    most: int = MOST
 
     @classmethod
-    def of(cls, classes: Any) -> Labels:
-        """Declared classes: at least two, all different."""
+    def of(cls, classes: Any, most: int = MOST) -> Labels:
+        """Declared classes: at least two, all different; None: those that will be met, at most so many."""
         if classes is None:
-            return cls()
+            return cls(most=most)
         given = _array(classes).reshape(-1)
         if (fault := _first_fault(given)) is not None:
             raise DataError(f"classes: place {fault[0]}: {fault[1]}")
@@ -62,26 +69,40 @@ class Labels:
         given = _labels(y, rows)
         labels = self._met(given)
         _same_kind(labels.classes, given)
-        if len(labels.classes) <= 2:
-            met = [given == label for label in labels.classes]
-            codes = np.where(met[1], 1, -1) if len(met) == 2 else np.full(len(given), -1)
-            fine = reduce(np.logical_or, met, np.zeros(len(given), dtype=bool))
-        else:
-            order = np.argsort(np.array(labels.classes))
-            known = np.array(labels.classes)[order]
-            at = np.minimum(np.searchsorted(known, given), len(known) - 1)
-            fine, codes = known[at] == given, order[at]
+        codes, fine = labels._places(given)
+        while not (labels.declared or np.all(fine)) and len(labels.classes) < labels.most:
+            new = _plain(given[int(np.argmin(fine))])
+            labels = replace(labels, classes=(*labels.classes, new))
+            codes, fine = labels._places(given)
         if not np.all(fine):
-            row = int(np.argmin(fine))
-            label = _plain(given[row])
-            names = ", ".join(map(str, labels.classes))
-            remedy = None if self.declared else DECLARE
-            message = f"label {label!r} is not one of the known classes {names}"
-            raise DataError(message, argument="y", row=row, remedy=remedy)
-        return labels, np.asarray(codes, dtype=np.int64)
+            raise labels._unknown(given, int(np.argmin(fine)))
+        return labels, np.asarray(2 * codes - 1 if len(labels.classes) <= 2 else codes, dtype=np.int64)
+
+    def joining(self, before: Labels, y: Ints) -> list[int]:
+        """The rows of a batch, coded in these labels, with which a third class and every later one joins."""
+        return [int(np.argmax(y == code)) for code in range(before.count, len(self.classes))]
+
+    def _places(self, given: Array) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        """(the place of every label among the classes, whether it is one of them)."""
+        if len(self.classes) <= 2:
+            met = [given == label for label in self.classes]
+            codes = np.asarray(met[1] if len(met) == 2 else np.zeros(len(given)), dtype=np.int64)
+            return codes, reduce(np.logical_or, met, np.zeros(len(given), dtype=bool))
+        order = np.argsort(np.array(self.classes))
+        known = np.array(self.classes)[order]
+        at = np.minimum(np.searchsorted(known, given), len(known) - 1)
+        return order[at], known[at] == given
+
+    def _unknown(self, given: Array, row: int) -> DataError:
+        label = _plain(given[row])
+        if self.declared:
+            names = ", ".join(map(str, self.classes[:20])) + ", …" * (len(self.classes) > 20)
+            return DataError(f"label {label!r} is not one of the known classes {names}", argument="y", row=row)
+        message = f"label {label!r} is number {len(self.classes) + 1}, and at most {self.most} classes may be met"
+        return DataError(message, argument="y", row=row, remedy=MORE)
 
     def _met(self, given: Array) -> Labels:
-        """The labels as known after these, if they are not declared; mostly the first rows show both."""
+        """The labels as known after these, of the first two that are met; mostly the first rows show both."""
         classes = list(self.classes)
         for part in (given[:FIRST], given[FIRST:]):
             while len(classes) < 2 and not self.declared:
@@ -91,7 +112,7 @@ class Labels:
                 if not new.any():
                     break
                 classes.append(_plain(part[int(np.argmax(new))]))
-        return Labels(tuple(classes), self.declared)
+        return replace(self, classes=tuple(classes))
 
 
 @jit

@@ -11,7 +11,7 @@ import numpy as np
 from onepass.certificates import check, target_of
 from onepass.certificates.deployed import cost_of
 from onepass.errors import ConversionError
-from onepass.labels import Label, sortable
+from onepass.labels import MOST, Label, sortable
 from onepass.learners import Setting, has_own_rate, named
 
 ON_DRIFT = ("withhold", "restart", "ignore")  # what to do when the drift alarm rings
@@ -26,6 +26,7 @@ OPTIONS = (  # what it takes, beside learner and classes, to make the pass
     "fit_intercept",
     "n_features",
     "max_features",
+    "max_classes",
     "max_trace_memory",
     "max_watch_memory",
     "watch",
@@ -61,6 +62,7 @@ class Options:
     fit_intercept: bool = True
     n_features: int | None = None
     max_features: int = 1 << 24
+    max_classes: int = MOST
     max_trace_memory: int = 256 << 20
     max_watch_memory: int = 256 << 20
     watch: bool | None = None
@@ -96,6 +98,7 @@ class Options:
             ("horizon", 1),
             ("n_features", 1),
             ("max_features", 1),
+            ("max_classes", 2),
             ("max_trace_memory", 0),
             ("max_watch_memory", 0),
             ("expected_rows", 1),

@@ -32,11 +32,12 @@ from onepass.guards import Guards
 from onepass.guards.duplicates import Duplicates
 from onepass.heldout import held_out, stretch_end
 from onepass.intake import Batch, Intake
-from onepass.labels import Label, Labels, sortable
+from onepass.labels import DECLARE, Label, Labels, sortable
 from onepass.learners import Setting, has_own_rate
 from onepass.looks import last_look, next_look
 from onepass.models import LinearModel
 from onepass.options import OPTIONS, Options
+from onepass.outputs import NEVER, outputs_of, spread_if
 from onepass.regimes import Regimes
 from onepass.regret import Regret, regret
 from onepass.rows import AnyRows, Floats, Ints, must_be_finite, part, take
@@ -53,7 +54,8 @@ class Pass(Options, Certified):
     """One pass over rows, fed in any pieces: `feed`, then `model`, `certificate`, `trace`, at any time.
 
     learner             a learner, its class or its name ("perceptron", "margin", "pa", …); None: Adaptive
-    classes             all labels; None: the first two met
+    classes             all labels; None: those met, at most max_classes. A class that joins starts with weights of 0,
+                        its first row is a mistake, and no model frozen before says it
     conversion, cutoffs, bound, delta, loss
                         what `model()` and `certificate()` give unless told otherwise, and what `stop_at` looks at
     radius              R: rows outside the ball are scaled onto it; "auto": the largest norm in the first 1000 rows,
@@ -61,6 +63,7 @@ class Pass(Options, Certified):
     horizon             the number of rows, if known beforehand
     fit_intercept       whether a constant feature 1 is appended (after scaling)
     n_features          the width, if it is fixed; max_features: how far it may grow
+    max_classes         how many labels may be met, where classes are not declared
     max_trace_memory    bytes of updates kept before they are folded into one vector per cutoff; those of Adaptive are
                         let go at 32 MB where the declared conversion does without them (frozen; with Adaptive
                         last and average too)
@@ -107,7 +110,7 @@ class Pass(Options, Certified):
         limit = self.n_features or self.max_features
         if classes is None and self.cost is not None:
             classes = sorted({label for label, _, _ in self.cost}, key=sortable)
-        self.intake = Intake(classes, self.n_features, limit)
+        self.intake = Intake(classes, self.n_features, limit, self.max_classes)
         labels = self.intake.labels
         if labels.declared:
             self._must_be_meant(labels)
@@ -122,14 +125,7 @@ class Pass(Options, Certified):
         waits = self.uncounted_rows and self._starts_anywhere and not self.scaling.auto  # which measures more rows
         self.counting = not waits
         self.learner_run.declare(self._setting)
-        self.guards = Guards(
-            labels.count,
-            order=self.order_alarm,
-            repeats=self.repeat_alarm,
-            drift=bool(self.watch),
-            on_drift=self.on_drift,
-            seed=self.seed,
-        )
+        self.guards = self._guarding()
         self.watched = self._watching() if self.watch else None
         self.candidates = FrozenCandidates() if self.validation_fraction > 0.0 else None
         self._void: tuple[str, ...] = ()
@@ -165,6 +161,16 @@ class Pass(Options, Certified):
     def _watching(self) -> WatchedModels:
         hinge = self.loss == "hinge"
         return WatchedModels(self.intake.labels.count, self._bias, self.max_watch_memory, hinge=hinge)
+
+    def _guarding(self) -> Guards:
+        return Guards(
+            self.intake.labels.count,
+            order=self.order_alarm,
+            repeats=self.repeat_alarm,
+            drift=bool(self.watch),
+            on_drift=self.on_drift,
+            seed=self.seed,
+        )
 
     # --- what it was made with ----------------------------------------------------------------------------------------
 
@@ -224,7 +230,7 @@ class Pass(Options, Certified):
 
     @property
     def _outputs(self) -> int:
-        return 1 if self.intake.labels.count == 2 else self.intake.labels.count
+        return outputs_of(self.intake.labels.count)
 
     @property
     def _setting(self) -> Setting:
@@ -293,8 +299,11 @@ class Pass(Options, Certified):
             raise StoppedError(f"the certificate has reached stop_at={self.stop_at}; set stop_at to None to go on")
         batch, run = self.intake.take(X, y), self.learner_run
         self._must_be_meant(batch.labels)
+        joins = len(batch.labels.classes) > self.intake.labels.count
         with self._background.running(len(batch.spans) > 1), run.rates_of(self.rounds, len(batch.y)):
-            if not self._learn_unchecked(batch):
+            if joins:
+                self._learn_joining(batch)
+            elif not self._learn_unchecked(batch):
                 self._learn_checked(self.intake.check(batch))
 
     def _must_be_meant(self, labels: Labels) -> None:
@@ -305,6 +314,57 @@ class Pass(Options, Certified):
             positive_of(labels.classes, self.positive)
         if self.target is not None and labels.count > 2:
             raise ValueError(f"a {self.target}: a threshold cuts the scores of two classes; here are {labels.count}")
+
+    def _learn_joining(self, batch: Batch) -> None:
+        """Learn rows among which classes join: those before, then, with one class more, on from its first row."""
+        known = self.intake.labels
+        self._must_join(batch.labels.joining(known, batch.y)[0])
+        batch, before = self.intake.check(batch), self.state()
+        try:
+            for stage in batch.stages(known):
+                if self.stopped:
+                    break
+                if stage.labels.count > self.intake.labels.count:
+                    self._join(stage.labels)
+                self._learn_checked(stage)
+        except (LimitError, DataError):
+            self._restore(before)
+            raise
+
+    def _must_join(self, row: int) -> None:
+        """Raise unless a class may join with this row of a batch."""
+        if not self.learner.several:
+            why = f"{type(self.learner).__name__} learns two classes"
+        elif self.learner_run.loss_bound is not None:
+            why = "a certificate in hinge loss must know all classes beforehand"
+        elif self.candidates is not None:
+            why = "models judged on rows kept out must know all classes beforehand"
+        else:
+            return
+        message = f"a label after the first {self.intake.labels.count}, and {why}"
+        raise DataError(message, argument="y", row=row, remedy=DECLARE if self.learner.several else None)
+
+    def _join(self, labels: Labels) -> None:
+        """A class joins with the next row: every part makes room for it."""
+        self._background.join()
+        outputs = outputs_of(labels.count)
+        if self.watched is not None:
+            self.watched.must_fit(self.width, labels.count)
+        self.learner_run.join(outputs)
+        if self.watched is not None:
+            self.watched.join(labels.count, self.rounds)
+        self.guards.join(labels.count, labels.most)
+        self.intake.labels = labels
+        self._origin, self._prepared = self._of_outputs(self._origin), self._of_outputs(self._prepared)
+        self.regimes.origin = self._of_outputs(self.regimes.origin)
+        self.learner_run.agree(self._setting)
+        self._cache = {}
+
+    def _of_outputs(self, origin: Floats | Carried | None) -> Floats | Carried | None:
+        """A start with as many outputs as there are now."""
+        if isinstance(origin, Carried):
+            return origin._replace(weights=spread_if(origin.weights, self._outputs))
+        return None if origin is None else spread_if(origin, self._outputs)
 
     def feed_one(self, X: Any, y: Any) -> bool:
         """Feed one row without the cost of looking at it in general; False, and nothing done, if it is no such case.
@@ -507,7 +567,7 @@ class Pass(Options, Certified):
         """All that is counted begins anew, and the learner goes on from what it has come to."""
         width = self.learner_run.width
         start = self._declared if self._prepared is None else self._prepared
-        self._origin = self.regimes.origin if self.regimes.ended else start
+        self._origin = self._of_outputs(self.regimes.origin if self.regimes.ended else start)
         self.learner_run, self.rounds, self._cache = self._begun_run(), 0, {}
         self.learner_run.declare(self._setting)
         self.watched = self._watching() if self.watch else None
@@ -651,22 +711,25 @@ class Pass(Options, Certified):
             self._warned = True
             warnings.warn(self.notes[0], UserWarning, stacklevel=3)
         certificate, trace = replace(certificate, deployed=True), self._trace()
-        flip = -1.0 if self.classes != self.intake.labels.classes else 1.0
+        met = self.intake.labels.classes
+        flip = -1.0 if self.classes != met and len(met) == 2 else 1.0
+        order = [met.index(label) for label in self.classes] if len(met) > 2 else [0]
         conversion, value = conversion_named(certificate.conversion), certificate.choice.value
         if how == "combine":
             weights = conversion.weights(trace, value)
             must_be_finite(weights)  # a sum may overflow where its parts do not
-            weights *= flip
-            about = self._about(certificate)
-            return LinearModel(
-                weights, self.classes, self._bias, self.scaled_onto, about, *self._decided(certificate, trace, flip)
-            )
+            weights = flip * weights[:, order]
+            about, bias = self._about(certificate), 1.0 if (weights[0] == NEVER).any() else self._bias
+            decided = self._decided(certificate, trace, flip)
+            return LinearModel(weights, self.classes, bias, self.scaled_onto, about, *decided)
         q = conversion.members(trace, value)
         if trace.hypotheses.origin is not None:
             raise ConversionError("vote: not offered for a pass that started from an origin; use how='combine'")
         trace.need_updates("vote")
         assert trace.log is not None
         log = trace.log._replace(a=flip * trace.log.a)
+        if len(met) > 2:
+            log = log.relabelled(np.argsort(order), len(met))
         return VotedModel(log, q, len(trace.last) - 1, self.classes, self._bias, self.scaled_onto)
 
     def _decided(
@@ -742,6 +805,12 @@ class Pass(Options, Certified):
         need(type(state["stopped"]) is bool, "stopped")
         for name in ("void", "assumed"):
             need(isinstance(state[name], tuple) and all(isinstance(text, str) for text in state[name]), name)
+        labels = self.intake.labels_of(state["intake"])
+        if labels.count != self.intake.labels.count:  # its parts are those of so many classes
+            later = copy.deepcopy(self)
+            later._adopt_labels(labels)
+            later.check_state(state)
+            return
         self.regimes.check_state(state["regimes"], state["rows"], self._outputs, 2 if self.learner.deltas else 1)
         need(self.on_drift == "restart" or not state["regimes"]["ended"], "the regimes")
         need(type(state["counting"]) is bool, "counting")
@@ -800,12 +869,20 @@ class Pass(Options, Certified):
         self.learner_run.agree(self._setting)
 
     def _adopt_start(self, state: dict[str, Any]) -> None:
-        """Begin where the run of the state began: after rows that are not counted, or after a drift."""
+        """Begin where the run of the state began: with its classes, after rows that are not counted, after a drift."""
+        if (labels := state["intake"]["labels"]).count != self.intake.labels.count:
+            self._adopt_labels(labels)
         if state["counting"] == self.counting and len(state["regimes"]["ended"]) == len(self.regimes.ended):
             return
         kept, self.counting = state["origin"], state["counting"]
         self._prepared = None if kept is None else Carried._make(kept) if self.learner.deltas else kept[0]
         self.regimes.restore(state["regimes"])
+        self._begin_regime()
+
+    def _adopt_labels(self, labels: Labels) -> None:
+        """Parts of so many classes, from where the present regime begins."""
+        self.intake.labels = labels
+        self.guards = self._guarding()
         self._begin_regime()
 
     def _restore_own(self, state: dict[str, Any]) -> None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from onepass.errors import Argument, DataError, Phrase, label_text, printable
-from onepass.tables.plan import LOOKED_AT
 
 if TYPE_CHECKING:
     from onepass.certificates import Certificate
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from onepass.tables.feature_names import FeatureNames
     from onepass.tables.plan import TablePlan
 
-LABELS = 50  # different ones in the first rows of a table that still look like classes
 WIDEST = 1 << 24  # features, unless told otherwise
 KEPT = (  # how rows were read, as far as a model remembers it, so that others are read alike
     *("bins", "bits", "target", "text_column", "categorical", "numeric", "text", "date", "ignore"),
@@ -210,22 +208,20 @@ def _expected(source: Any, stream: Stream | TableStream, reading: Mapping[str, A
 
 
 def settled_by(table: TablePlan, options: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    """The options of a pass with what a table's first rows settle: its classes, and how many rows nothing may count.
+    """The options of a pass with what a table's first rows settle: how many of them no certificate may count.
 
     Raises DataError where the label is a quantity.
     """
-    classes = options.get("classes")
-    if classes is None and len(table.labels) > LABELS:
+    from onepass.labels import MOST
+
+    if options.get("classes") is None and len(table.labels) > options.get("max_classes", MOST):
         raise DataError(
             f"column {printable(str(table.target))} has {len(table.labels)} different values in its first rows: "
             "classes are wanted, and this looks like a quantity",
             source=path or None,
-            remedy=Phrase("another {}, or {} with all of them", Argument("target"), Argument("classes")),
+            remedy=Phrase("another {}, or {} that allows it", Argument("target"), Argument("max_classes")),
         )
-    looked = max(options.get("uncounted_rows") or 0, table.looked_at)
-    if classes is None and len(table.labels) > 2:
-        classes, looked = list(table.labels), max(looked, LOOKED_AT)  # they, too, were found in rows
-    return {**options, "classes": classes, "uncounted_rows": looked}
+    return {**options, "uncounted_rows": max(options.get("uncounted_rows") or 0, table.looked_at)}
 
 
 def _made(learning: Mapping[str, Any]) -> Pass:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from onepass.io import Stream
     from onepass.tables.plan import TablePlan
 
-FOUND = ("classes", "uncounted_rows")  # options of a pass that the first rows may settle
+FOUND = ("uncounted_rows",)  # options of a pass that the first rows may settle
 
 
 def resumed(options: Arguments, checkpointer: Checkpointer) -> Arguments:

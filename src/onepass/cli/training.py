@@ -39,7 +39,10 @@ class Learning:
     """What learns, and what is certified of it."""
 
     learner: str = option(type=Named([*LEARNERS]), default="adaptive", help="Online learner.")
-    classes: str | None = option(help="All labels, separated by commas; needed for more than two.")
+    classes: str | None = option(help="All labels, separated by commas: any other is an error.")
+    max_classes: int = option(
+        type=click.IntRange(2), default=50, help="Labels that may be met where none are declared."
+    )
     bound: str = option(type=click.Choice(["betting", "dekel2008"]), default="betting", help="Theorem.")
     delta: float = option(type=float, default=0.05, help="The certificate fails at most this often.")
     loss: str | None = option(
@@ -364,7 +367,7 @@ def feed(
     return trained
 
 
-CLASSES = 50  # that a message names; more look like a quantity
+CLASSES = 50  # that a message names
 
 
 def feed_chunk(run: Feeding, stream: Stream, chunk: Chunk) -> None:
@@ -383,11 +386,9 @@ def feed_chunk(run: Feeding, stream: Stream, chunk: Chunk) -> None:
 
 
 def _remedy(run: Feeding, labels: Labels) -> str:
-    """What to do about a third label."""
+    """What to do about a label that may not join."""
     met = {inputs.label_text(label) for label in labels.tolist()} | {inputs.label_text(c) for c in run.classes}
-    if len(met) > CLASSES:
-        return f"another --target: this one holds {len(met):,} values in {len(labels):,} rows, and classes are wanted"
-    return f"--classes {','.join(sorted(met))}"
+    return f"--classes {','.join(sorted(met)) if len(met) <= CLASSES else 'with all labels'}"
 
 
 def peak_memory() -> float:

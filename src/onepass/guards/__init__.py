@@ -28,6 +28,7 @@ from onepass.guards.order import (
     LabelTransitions,
     Order,
     check_order,
+    join_label,
     label_transitions,
     observe_labels,
     one_label_only,
@@ -92,6 +93,15 @@ class Guards:
         """The rows from now on are another stream: their order and their scores are looked at anew."""
         self._test()
         self.order, self.drift = order_state(len(self.order.seen)), no_drift()
+
+    def join(self, classes: int, most: int) -> None:
+        """With the next row a class joins, so that there are so many, of at most so many."""
+        self.flush()
+        self._test()
+        self.order = join_label(self.order, classes, most)
+        self._counts_labels = self.watches_order and classes <= self.order.seen.size
+        for tester in (0, 1):
+            begin_segment(self.drift, tester)
 
     def begin_segment(self, tester: int) -> None:
         """From now on this tester looks at the scores of another frozen model."""

@@ -37,6 +37,22 @@ def order_state(classes: int) -> Order:
     return Order(*zeros, np.array([0.0, 1.0]))
 
 
+def join_label(order: Order, classes: int, most: int) -> Order:
+    """A class joins with the next row, one of those that at most so many may be.
+
+    Its row is what a chain predicts that expects a new class at row t with probability 1/(t(t+1)): all those chances
+    add up to 1, so with labels that join the ratio exceeds the level with probability below 2·10⁻⁶.
+    """
+    n, t, before = min(classes, MOST), float(order.place[0]) + 1.0, order.seen.size
+    if n == before:
+        return order
+    wider = order_state(n)
+    wider.pairs[:before, :before], wider.seen[:before], wider.place[:] = order.pairs, order.seen, order.place
+    wider.evidence[:] = order.evidence
+    wider.evidence[0] -= math.log(t * (t + 1.0)) + math.log(max(1, most - before))
+    return wider
+
+
 @jit
 def observe_labels(order: Order, y: Ints) -> None:
     """Count the labels y (−1, +1 for two classes; 0, 1, … for several); weigh the evidence at the rounds of `looks`."""

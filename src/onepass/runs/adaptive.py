@@ -11,6 +11,7 @@ import numpy as np
 from onepass.background import Background
 from onepass.errors import LimitError
 from onepass.learners import Learner
+from onepass.outputs import spread
 from onepass.rows import AnyRows, Floats, Ints, part
 from onepass.runs.adapting import (
     DENSE,
@@ -24,7 +25,7 @@ from onepass.runs.adapting import (
     standardise,
     sum_columns,
 )
-from onepass.runs.adaptive_rows import COUNT, INV, S1, S2, A, Entries, W
+from onepass.runs.adaptive_rows import COUNT, INV, S1, S2, A, Entries, U, W
 from onepass.runs.carrying import SUMS, Carried, changes
 from onepass.runs.logged import LoggedRun
 from onepass.runs.run import Frame, UnsoundError, values_in
@@ -88,6 +89,20 @@ class AdaptiveRun(LoggedRun):
     def widen(self, width: int) -> None:
         self._make_room(width)
         self._width = max(self._width, width)
+
+    def join(self, outputs: int) -> None:
+        super().join(outputs)
+        old = self.store
+        b, ub = spread(old.b[None], outputs)[0], spread(old.ub[None], outputs)[0]
+        shared = (old.columns, old.flat, b, ub, np.zeros(outputs), old.numbers, old.dense, old.bias)
+        if isinstance(old, Single):
+            w, u = (spread(old.columns[:, [place]], outputs) for place in (W, U))
+            old.columns[:, [W, U]] = 0.0
+        else:
+            w, u = spread(old.w, outputs), spread(old.u, outputs)
+        self.store = Multiple(*shared, w, u, np.zeros(outputs))
+        if self.start is not None:
+            self.start = Carried(spread(self.start.weights, outputs), self.start.sums)
 
     def _make_room(self, width: int) -> None:
         """Room for so many columns, should they be met: zeros that are not touched cost nothing."""

@@ -12,6 +12,7 @@ import numpy as np
 from onepass.background import Background
 from onepass.learners import Learner, Setting
 from onepass.loop import GREW, RADIUS2, SCALE, Head, first_state, head_of, keep, learn, renew_norm
+from onepass.outputs import spread
 from onepass.rows import AnyRows, Floats, Ints
 from onepass.runs.logged import LoggedRun
 from onepass.runs.run import Frame, UnsoundError, values_in
@@ -67,6 +68,16 @@ class LinearRun(LoggedRun):
         if width + 1 > len(self.weights):
             self.make_room(width)
             self.weights = self.room[: width + 1]
+
+    def join(self, outputs: int) -> None:
+        super().join(outputs)
+        if self.weights.shape[1] == 1:
+            self.step_state[RADIUS2] *= 2.0  # a direction of several classes, +x and −x, is so much longer, squared
+        self.weights = spread(self.weights, outputs)
+        self._take_room(self.weights)
+        renew_norm(self.head, self.step_state)
+        if self.running is not None:
+            self.running.join(outputs)
 
     def make_room(self, width: int) -> None:
         """Room for the weights of so many features, should they be met: zeros that are not touched cost nothing."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from onepass.background import Background
 from onepass.learners import Learner
+from onepass.outputs import spread
 from onepass.rows import AnyRows, Dense, Floats, Rows, count
 from onepass.runs.run import Frame, LearnerRun, values_in
 from onepass.state_checks import need
@@ -31,6 +32,16 @@ class LoggedRun(LearnerRun):
         self._size = 0  # of the log, in bytes
         self._undoable = False  # whether a mark is held: nothing is folded meanwhile
         self._dropped = False  # whether the log was let go
+
+    def join(self, outputs: int) -> None:
+        self.background.join()
+        self.enter_tally()
+        before = self.frame.outputs
+        if self._columns is not None:
+            self._columns = self._columns.joined(outputs)
+        self.log, self.log_shared = self.log.joined(before, outputs), False
+        self.origin = None if self.origin is None else spread(self.origin, outputs)
+        self._size, self.frame = self.log.size, self.frame._replace(outputs=outputs)
 
     def expect(self, rows: AnyRows) -> None:
         """Room in the log for a whole batch at once: growing copies, and room that is not used costs nothing."""

@@ -127,6 +127,10 @@ class LearnerRun(ABC):
     def widen(self, width: int) -> None:
         """At least so many features."""
 
+    def join(self, outputs: int) -> None:
+        """More outputs: a class has joined. LimitError: there is no room for its record."""
+        raise NotImplementedError  # of a learner of two classes: a pass refuses the label before
+
     @abstractmethod
     def may_refuse(self, rows: AnyRows, width: int, rounds: int) -> bool:
         """Whether these rows could bring the record to a size that there is no room for."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from onepass._jit import jit
+from onepass.outputs import spread_flat
 from onepass.rows import Floats
 from onepass.state_checks import need, need_alike, need_fields
 from onepass.trace.columns import SETTLE
@@ -41,6 +42,11 @@ class RunningSum:
         scale, sigma, _, since = self.numbers
         total = (sigma + (rounds - since) * scale) * self.v - self.u
         return np.asarray(total[: (1 + width) * self.outputs].reshape(-1, self.outputs))
+
+    def join(self, outputs: int) -> None:
+        """More outputs."""
+        self.v, self.u = (spread_flat(array, self.outputs, outputs) for array in (self.v, self.u))
+        self.outputs = outputs
 
     def _widen(self, width: int) -> None:
         size = (1 + width) * self.outputs

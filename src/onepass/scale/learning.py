@@ -29,6 +29,7 @@ import numpy as np
 from onepass.certificates import Certificate, certify
 from onepass.errors import ConversionError, DataError
 from onepass.guards.drift import drift_reason, joint_drift
+from onepass.labels import MORE, MOST
 from onepass.learners import named
 from onepass.passes import Pass
 from onepass.rows import Floats, must_be_finite
@@ -241,10 +242,8 @@ class _Run:
                 raise DataError("no examples", source=getattr(self.inputs.chunks[0], "path", None))
             if len(met) < 2:
                 raise DataError(f"y: all labels are {next(iter(met))!r}; at least two classes are needed")
-            if len(met) > 2:
-                raise DataError(
-                    f"y: {len(met)} labels, {', '.join(map(str, list(met)[:5]))}, …: declare them all in `classes`"
-                )
+            if len(met) > (most := job.options.get("max_classes", MOST)):
+                raise DataError(f"y: {len(met)} labels in the first rows, and at most {most} may be met", remedy=MORE)
             job = job._replace(options=job.options | {"classes": sorted(met)})
         return job
 

@@ -81,7 +81,7 @@ class Start(NamedTuple):
 
 
 def start(job: Job, chunk: Chunk, data: Any, want_labels: bool) -> Start:
-    """Read on until two labels are met and, for radius="auto", enough rows; the rest is not read."""
+    """Read the labels of the first rows, and on until two are met; the rest is not read."""
     must_match(job.versions)
     labels: dict[Any, None] = {}
     measure = (
@@ -89,11 +89,16 @@ def start(job: Job, chunk: Chunk, data: Any, want_labels: bool) -> Start:
         if job.options["radius"] == "auto" and chunk.number == 0
         else None
     )
+    read = 0
     for rows, given in _checked(chunk, data, ReadReport()):
-        labels |= dict.fromkeys(np.asarray(given).tolist())
+        for label in np.asarray(given).tolist():
+            if read >= AUTO_ROWS and len(labels) > 1:
+                break
+            labels[label] = None
+            read += 1
         if measure is not None:
             measure.feed(rows, np.zeros(len(given)))
-        if (len(labels) > 1 or not want_labels) and (measure is None or measure.rows >= AUTO_ROWS):
+        if (len(labels) > 1 or not want_labels) and read >= AUTO_ROWS:
             break
     if measure is not None and measure.scaled_onto is None:
         raise DataError(

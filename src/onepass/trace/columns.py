@@ -22,6 +22,7 @@ import numpy as np
 
 from onepass._jit import by_type, jit
 from onepass.errors import LimitError
+from onepass.outputs import spread_flat
 from onepass.rows import Floats, Ints
 from onepass.state_checks import need, need_all_alike
 from onepass.trace.evidence import Survivor
@@ -180,6 +181,15 @@ class Columns:
         v[: fold.v.size] = fold.v
         longest[: fold.v.size] = fold.longest
         return replace(self, fold=fold._replace(M=M, v=v, longest=longest))
+
+    def joined(self, outputs: int) -> Columns:
+        """These columns with more outputs, on a coarser grid if the finer one would outgrow the limit."""
+        before, features = self.classes, int(self.fold.record[FEATURES])
+        roomy = replace(self, classes=outputs)._roomier(0, features)
+        M, v, longest = (
+            spread_flat(array, before, outputs) for array in (roomy.fold.M, roomy.fold.v, roomy.fold.longest)
+        )
+        return replace(roomy, fold=roomy.fold._replace(M=M, v=v, longest=longest))
 
     def _roomier(self, survival: int, features: int) -> Columns:
         """Columns up to this survival, on a coarser grid if the finer one would outgrow the limit."""

@@ -8,7 +8,7 @@ divided by it, both exactly, after the update, lest the scale run out of floatin
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +47,7 @@ class Log(NamedTuple):
         """The exact size of the kept rows in bytes, whatever room the arrays have to spare."""
         return int(self.cursor[0]) * PER_UPDATE + int(self.cursor[1]) * PER_VALUE
 
-    def cut(self) -> Log:
+    def cut(self) -> Self:
         """The part in use, as views: later appends go behind it and do not change it."""
         k, end = int(self.cursor[0]), int(self.cursor[1])
         parts = [getattr(self, name)[:k] for name in _PER_UPDATE]
@@ -71,6 +71,19 @@ class Log(NamedTuple):
             self = self._replace(indices=_grown(self.indices, end, room), values=_grown(self.values, end, room))
         return self
 
+    def joined(self, before: int, outputs: int) -> Self:
+        """This log, of so many outputs, as one of more: two classes are two halves, see `onepass.outputs`."""
+        log = self.cut()
+        if before > 1:
+            return log
+        label = ((log.label + 1) // 2).astype(np.int32)
+        return log._replace(a=0.5 * log.a, label=label, rival=(1 - label).astype(np.int32))
+
+    def relabelled(self, order: Ints, outputs: int) -> Self:
+        """This log with its classes in another order: `order` has the place of each."""
+        log = self.cut()
+        return log._replace(label=order[log.label].astype(np.int32), rival=order[log.rival].astype(np.int32))
+
 
 class Deltas(Log):
     """A log of learners whose updates are no multiples of their rows: each is a sparse change d of the hypothesis.
@@ -80,6 +93,22 @@ class Deltas(Log):
     """
 
     __slots__ = ()
+
+    def joined(self, before: int, outputs: int) -> Self:
+        log = self.cut()
+        line, output = np.divmod(log.indices.astype(np.int64), before)
+        if before > 1:
+            return log._replace(indices=(line * outputs + output).astype(np.int32))
+        first = line * outputs
+        indices = np.stack([first, first + 1], axis=1).reshape(-1).astype(np.int32)
+        values = np.stack([-0.5 * log.values, 0.5 * log.values], axis=1).reshape(-1)
+        cursor = np.array([log.cursor[0], 2 * log.cursor[1]])
+        return log._replace(indptr=2 * log.indptr, indices=indices, values=values, cursor=cursor)
+
+    def relabelled(self, order: Ints, outputs: int) -> Self:
+        log = self.cut()
+        line, output = np.divmod(log.indices.astype(np.int64), outputs)
+        return log._replace(indices=(line * outputs + order[output]).astype(np.int32))
 
 
 _PER_UPDATE = ("row", "round", "label", "rival", "a", "scale", "margin", "shift")

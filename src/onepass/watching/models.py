@@ -9,7 +9,7 @@ weights that nobody would deploy.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from onepass.certificates.score_bins import border_levels
 from onepass.errors import LimitError
 from onepass.looks import last_look
 from onepass.loop import head_of, watch
-from onepass.rows import AnyRows, Floats, Ints, part
+from onepass.outputs import NEVER, outputs_of, spread, spread_if
+from onepass.rows import AnyRows, Array, Floats, Ints, part
 from onepass.state_checks import is_count, need, need_alike, need_fields, need_same_shapes
 from onepass.trace import WatchedEvidence
 from onepass.trace.grid import floor_index, point
@@ -44,7 +45,7 @@ class WatchedModels:
 
     def __init__(self, classes: int, bias: float, memory: int, *, hinge: bool = False) -> None:
         self.classes, self.bias, self.memory = classes, bias, memory
-        self.outputs = 1 if classes == 2 else classes
+        self.outputs = outputs_of(classes)
         self.slots = MOST if classes == 2 else MOST_SEVERAL
         self.width = 0
         self.since = 0  # the round at which the number of slots was last changed
@@ -92,7 +93,7 @@ class WatchedModels:
     def _count(self, rows: AnyRows, y: Ints, hinge_bound: float, scores: Floats) -> None:
         counts = self.counts
         kernel = watch_two if self.outputs == 1 else watch_several
-        kernel(rows, y, self.bias, self.board, counts, scores)
+        kernel(rows, y, 1.0, self.board, counts, scores)  # without an intercept it is 0, or NEVER
         if self.tally is not None:
             for slot in np.flatnonzero(counts.frozen):
                 watch(head_of(self._weights(int(slot)), self.bias), rows, y, self.tally, int(slot), hinge_bound)
@@ -103,20 +104,21 @@ class WatchedModels:
 
     # --- freezing -----------------------------------------------------------------------------------------------------
 
-    def must_fit(self, width: int) -> None:
-        """LimitError unless the fewest candidates of so many features have room."""
-        need = 8 * width * self.outputs * FEWEST
+    def must_fit(self, width: int, classes: int | None = None) -> None:
+        """LimitError unless the fewest candidates of so many features, and of these or so many classes, have room."""
+        several = self.outputs if classes is None else outputs_of(classes)
+        need = 8 * width * several * FEWEST
         if need > self.memory:
-            outputs = f" × {self.outputs} classes" if self.outputs > 1 else ""
+            outputs = f" × {several} classes" if several > 1 else ""
             raise LimitError(
                 f"max_watch_memory: {width:,} features{outputs} × {FEWEST} watched models need {need:,} bytes, "
                 f"{self.memory:,} are allowed. Raise max_watch_memory to {need:,}, hash the features into fewer "
                 "(bits), or choose another conversion: average"
             )
 
-    def fitting(self, slots: int, width: int) -> int:
+    def fitting(self, slots: int, width: int, outputs: int | None = None) -> int:
         """How many of the slots have room for candidates of so many features: all, or half as many, or a quarter."""
-        while slots > FEWEST and 8 * width * self.outputs * slots > self.memory:
+        while slots > FEWEST and 8 * width * (outputs or self.outputs) * slots > self.memory:
             slots //= 2
         return slots
 
@@ -200,28 +202,46 @@ class WatchedModels:
     def _fit_slots(self, width: int, s: int) -> None:
         """As many slots as have room: half as many where the features have grown too many."""
         slots = self.fitting(self.slots, width)
-        if slots == self.slots:
-            return
-        self.since = s
+        if slots != self.slots:
+            self.since = s
+            self._rebuild(slots, self.classes)
+
+    def join(self, classes: int, rounds: int) -> None:
+        """After so many rounds a class joins: candidates live on, and never say a class younger than they are.
+
+        Of several classes scores are counted as margins: a candidate of two counts them from here on, in bins whose
+        borders are the newest one's last scores without their signs. Its sums go by another order from then on, which
+        matters where a score is 0 but for rounding.
+        """
+        first, scores = self.outputs == 1, np.abs(self.board.recent[: min(int(self.board.progress[0]), RECENT)])
+        slots = self.fitting(min(self.slots, MOST_SEVERAL), self.width, outputs_of(classes))
+        self.since = rounds if slots < self.slots else self.since
+        self._rebuild(slots, classes)
+        self.sums = {s: spread(total, self.outputs) for s, total in self.sums.items()}
+        if first:
+            self.board.recent[:] = np.abs(self.board.recent)
+            for counts in (self.counts, self.at_look):
+                counts.bins[:] = 0
+                counts.borders[:] = borders_after(scores)
+        self.board.progress[2:] = self.board.progress[1], -1
+
+    def _rebuild(self, slots: int, classes: int) -> None:
+        """The newest candidates in so many slots, of so many classes; those that join are never said."""
         kept = sorted(int(s) for s in self.counts.frozen if s)[-slots:]
-        weights = {s: self.model(s) for s in kept}
-        old, tally, slot_of = self.counts, self.tally, self._slot_of
-        lines = [slot_of(s) for s in kept]
-        self.slots, progress, recent = slots, self.board.progress, self.board.recent
-        self.counts, self.board = nothing_watched(slots, self.classes), _board(slots, self.outputs, self.width)
-        self.board.recent[:], self.board.progress[0] = recent, progress[0]
-        for s, line in zip(kept, lines, strict=True):
-            slot = self._slot_of(s)
-            for new, array in zip(self.counts, old, strict=True):
-                new[slot] = array[line]
-            first = slot * self.outputs
-            self._lanes(self.board.weights)[: len(weights[s]) - 1, first : first + self.outputs] = weights[s][1:]
-            self.board.intercepts[first : first + self.outputs] = weights[s][0]
+        weights = {s: _known(self.model(s), outputs_of(classes)) for s in kept}
+        lines = {s: self._slot_of(s) for s in kept}
+        board, counts, at_look, tally = self.board, self.counts, self.at_look, self.tally
+        self.slots, self.classes, self.outputs = slots, classes, outputs_of(classes)
+        self.board = _board(slots, self.outputs, self.width if kept else 0)
+        self.board.recent[:], self.board.progress[0] = board.recent, board.progress[0]
+        where = {self._slot_of(s): line for s, line in lines.items()}
+        self.counts, self.at_look = (_moved(old, nothing_watched(slots, classes), where) for old in (counts, at_look))
+        for s, candidate in weights.items():
+            first = self._slot_of(s) * self.outputs
+            self._lanes(self.board.weights)[: len(candidate) - 1, first : first + self.outputs] = candidate[1:]
+            self.board.intercepts[first : first + self.outputs] = candidate[0]
         if tally is not None:
-            self.tally = empty_tally(slots)
-            for s, line in zip(kept, lines, strict=True):
-                for new, array in zip(self.tally, tally, strict=True):
-                    new[self._slot_of(s)] = array[line]
+            self.tally = _moved(tally, empty_tally(slots), where)
         self.board.progress[1] = self._slot_of(kept[-1]) if kept else -1
         self._seat()
 
@@ -317,6 +337,30 @@ class WatchedModels:
 def borders_after(scores: Floats) -> Floats:
     """The borders of a candidate's bins, from scores of the one before it; without any, fixed ones."""
     return np.quantile(scores, border_levels()) if scores.size else np.sinh(np.linspace(-8.0, 8.0, BORDERS))
+
+
+def _known(weights: Floats, outputs: int) -> Floats:
+    """The weights of a candidate with so many outputs, of which it never says those that it does not know."""
+    wider = spread_if(weights, outputs)
+    if outputs > weights.shape[1]:
+        wider[0, max(2, weights.shape[1]) :] = NEVER
+    return wider
+
+
+Counts = TypeVar("Counts", Watched, Tally)
+
+
+def _moved(old: Counts, new: Counts, where: dict[int, int]) -> Counts:
+    """What was counted, in other slots (slot → where it was), of as many classes or more."""
+    for to, array in zip(new, old, strict=True):
+        for slot, line in where.items():
+            _put(to, slot, np.asarray(array[line]))
+    return new
+
+
+def _put(to: Array, slot: int, line: Array) -> None:
+    places: tuple[int | slice, ...] = (slot, *(slice(n) for n in line.shape))
+    to[places] = line
 
 
 def _copied(counts: Watched) -> Watched:
