@@ -286,7 +286,7 @@ def test_a_signal_after_the_last_row_waits_for_the_result(folder, monkeypatch, n
         return certificate(self, *arguments, **named)
 
     monkeypatch.setattr(Pass, "certificate", interrupted)
-    out, _ = onepass("train", "data.svm", "-o", "model", "-q", code=128 + number)
+    out, _ = onepass("train", "data.svm", "-o", "model", code=128 + number)
     assert "wrote model" in out
 
 

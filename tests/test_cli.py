@@ -86,7 +86,7 @@ def test_json_and_jsonl_are_for_machines(folder):
     lines = onepass(folder, "train", "data.svm", "--jsonl", "--log-every", "0.01", "-q").stdout.splitlines()
     assert json.loads(lines[-1])["event"] == "result"
     quiet = onepass(folder, "train", "data.svm", "-q")
-    assert quiet.stderr == ""
+    assert quiet.stderr == quiet.stdout == ""
 
 
 def test_output_is_checked_before_the_run_and_never_overwritten_unasked(folder):
@@ -376,7 +376,7 @@ def test_a_full_stdout_is_said_in_one_line(folder, arguments):
         pytest.skip("this system has no /dev/full")
     onepass(folder, "train", "data.svm", "-o", "full.safetensors", "-q", "--force")
     with open("/dev/full", "w") as full:
-        program = [sys.executable, "-m", "onepass.cli", *arguments, "-q"]
+        program = [sys.executable, "-m", "onepass.cli", *arguments]
         buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
         told = {"cwd": folder, "stdout": full, "stderr": subprocess.PIPE, "text": True, "env": buffered}
         done = subprocess.run(program, check=False, **told)

@@ -10,7 +10,7 @@ from test_cli import onepass, process
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_room_can_be_warmed_up(tmp_path, room):
-    done = onepass(tmp_path, "warmup", room, "-q")
+    done = onepass(tmp_path, "warmup", room)
     assert "what they need is compiled" in done.stdout
     assert not list(tmp_path.iterdir())
 

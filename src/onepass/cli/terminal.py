@@ -105,7 +105,7 @@ class Messages:
 
     as_json: bool = option("--json", is_flag=True, help="Print one JSON object instead of text.")
     as_jsonl: bool = option("--jsonl", is_flag=True, help="Print progress events and the result as JSON lines.")
-    quiet: bool = option("-q", "--quiet", is_flag=True, help="Say nothing but the result and errors.")
+    quiet: bool = option("-q", "--quiet", is_flag=True, help="Say nothing but errors, and what --json prints.")
     log_every: float = option(
         type=click.FloatRange(0.01), default=10.0, show_default=False, help="Seconds between lines without a terminal."
     )
@@ -136,7 +136,7 @@ class Messages:
         """The result, on stdout."""
         if self.as_objects:
             print_json(({"event": "result"} if self.as_jsonl else {}) | result)
-        else:
+        elif not self.quiet:
             echo(text())
 
 

@@ -146,7 +146,7 @@ def command(
         record["report"] = pages.write(record, page)
     if messages.as_json:
         terminal.print_json(record)
-    else:
+    elif not messages.quiet:
         show(run, result)
         if page is not None:
             messages.note(f"wrote {page.written}")

@@ -44,6 +44,7 @@ def command(model: str, messages: terminal.Messages) -> None:
     }
     if messages.as_json:
         terminal.print_json({"command": "inspect", **facts})
+    if messages.as_json or messages.quiet:
         return
     about, curve = facts.pop("about"), facts.pop("calibration")
     table, heavy = facts.pop("table"), facts.pop("heaviest")

@@ -102,7 +102,7 @@ def run(name: str, simulation: Simulation, messages: terminal.Messages) -> None:
         files += [page.written] if page is not None else []
     if messages.as_json:
         terminal.print_json(result | {"files": files})
-    else:
+    elif not messages.quiet:
         _show(experiment)
         messages.note(f"wrote {', '.join(files)}")
     outputs.settle()

@@ -115,7 +115,7 @@ def command(figure: str, protocol: Protocol, messages: terminal.Messages) -> Non
         }
         about = {"command": "reproduce", "data": corpus.name, "remarks": list(corpus.remarks), **vars(design)}
         terminal.print_json({**about, **said, "files": written})
-    else:
+    elif not messages.quiet:
         for result in found:
             show(result)
         for line in (*corpus.remarks, f"wrote {', '.join(written)}"):
