@@ -21,8 +21,16 @@ def wrong(weights, x, label):
     return not scores[label] > np.delete(scores, label).max()
 
 
-def watched(used, X, y, slots, classes):
-    """{s: counts} of the candidates that are watched after the last row."""
+def level_of(weights, x, label, cost):
+    """The place, among the different costs, of what a row costs; of a tie with the label's class, of the dearer."""
+    scores = weights[0] + x @ weights[1:]
+    said = [c for c in range(scores.size) if scores[c] == scores.max()]
+    spent = max(cost[label][c] for c in said) if label in said else cost[label][said[0]]
+    return sorted({value for row in cost for value in row}).index(spent)
+
+
+def watched(used, X, y, slots, classes, cost=None):
+    """{s: counts} of the candidates that are watched after the last row; what rows cost too, where cost[y][ŷ] says."""
     rounds = len(y)
     freezings = grid(rounds)
     number = {s: i for i, s in enumerate(freezings)}
@@ -40,16 +48,25 @@ def watched(used, X, y, slots, classes):
         return freezings[i] if s >= 16 and i >= 0 else 0
 
     def table(s, until):
-        pair = np.zeros((classes, 2, 2), dtype=int)
-        elder = elder_of(s)
-        if elder:
-            for t in range(s, min(until, ends(elder))):
-                pair[code[t], int(fails[elder][t]), int(fails[s][t])] += 1
+        pair, elder = np.zeros((classes, 2, 2), dtype=int), elder_of(s)
+        for t in range(s, min(until, ends(elder))) if elder else ():
+            pair[code[t], int(fails[elder][t]), int(fails[s][t])] += 1
         return pair
 
-    def plan(s):
-        newest = [c for c in freezings if c < s][-min(4, slots) :]
-        return sum((table(c, s) for c in newest), np.zeros((classes, 2, 2), dtype=int))
+    levels = 0 if cost is None else len({value for row in cost for value in row})
+    spent = {s: [level_of(models[s], X[t], y[t], cost) for t in range(rounds)] for s in freezings if cost}
+
+    def cost_table(s, until):
+        pair, elder = np.zeros((levels, levels), dtype=int), elder_of(s)
+        for t in range(s, min(until, ends(elder))) if elder and cost else ():
+            pair[spent[elder][t], spent[s][t]] += 1
+        return pair
+
+    def plan(s, of=table):
+        return sum((of(c, s) for c in [c for c in freezings if c < s][-min(4, slots) :]), 0 * of(8, 0))
+
+    def costs_in(s, rows):
+        return [sum(spent[s][t] == k for t in rows) for k in range(levels)]
 
     found = {}
     for s in freezings[-slots:]:
@@ -63,7 +80,12 @@ def watched(used, X, y, slots, classes):
             "elder_mistakes": [sum(fails[elder][t] for t in between if code[t] == c) for c in range(classes)],
             "pair": table(s, rounds),
             "plan": plan(s),
-            "elder_plan": plan(elder) if elder else np.zeros((classes, 2, 2), dtype=int),
+            "elder_plan": plan(elder),
+            "costs": costs_in(s, later),
+            "elder_costs": costs_in(elder, between),
+            "cost_pair": cost_table(s, rounds),
+            "cost_plan": plan(s, cost_table),
+            "elder_cost_plan": plan(elder, cost_table),
             "weights": models[s],
         }
     return found

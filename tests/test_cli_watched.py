@@ -227,8 +227,21 @@ def test_costs_are_certified(folder):
     assert "certificate: the same" in onepass(folder, "verify", "m", "rare.csv").stdout
 
 
+def test_costs_of_three_classes_are_certified(folder):
+    pairs = [(a, b) for a in range(3) for b in range(3) if a != b]
+    costs = [word for a, b in pairs for word in ("--cost", f"{a},{b}={1 + 2 * a}")]
+    said = ("train", "three.svm", *costs, "--json", "-q", "-o")
+    certificate = json.loads(onepass(folder, *said, "m3", "--force", "--report", "m3.html").stdout)["certificate"]
+    assert (certificate["loss"], certificate["loss_bound"], certificate["covers"]) == ("cost", 5.0, "model")
+    assert certificate["empirical"] < certificate["risk"] < 5.0
+    assert "the mean cost is at most" in (folder / "m3.html").read_text()
+    assert "certificate: the same" in onepass(folder, "verify", "m3", "three.svm").stdout
+    short = onepass(folder, "train", "three.svm", *costs[2:-2], "-o", "none", code=2).stderr
+    assert "--cost: (0, 1), (2, 1) are missing" in " ".join(short.split())
+
+
 WRONG = {
-    ("--cost", "yes,no=5"): "('no', 'yes') is missing",
+    ("--cost", "yes,no=5"): "(no, yes) is missing",
     ("--cost", "yes,no=5", "--cost", "no,yes=-1"): "a finite number from 0 on expected",
     ("--cost", "yes,no=5", "--cost", "no,yes=inf"): "a finite number from 0 on expected",
     ("--cost", "yes,no=5", "--cost", "yes,no=6"): "given twice",

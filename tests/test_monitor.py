@@ -227,6 +227,21 @@ def test_costs_are_watched_as_costs():
     assert found.risk.lower < cost < found.risk.upper
 
 
+def test_costs_of_several_classes_are_watched_as_costs():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(2000, 3))
+    y = (X + rng.normal(size=X.shape)).argmax(axis=1)
+    cost = {(a, b): 1.0 + 3.0 * (a == 2) + b for a in range(3) for b in range(3) if a != b}
+    run = Pass("perceptron", cost=cost)
+    run.feed(X, y)
+    model = run.model()
+    found = watched(model, (X[:1000], y[:1000])).result()
+    spent = np.mean([cost.get(pair, 0.0) for pair in zip(y[:1000], model.predict(X[:1000]), strict=True)])
+    assert found.risk.claim.name == "mean cost"
+    assert math.isclose(found.risk.observed, spent)
+    assert [one.claim.name for one in found.rates] == ["miss"] * 3
+
+
 def test_a_merged_model_can_be_watched():
     X, y = drawn(0, 8000)
     merged = learn(cut([(X[at : at + 1000], y[at : at + 1000]) for at in range(0, 8000, 1000)]), learner="perceptron")

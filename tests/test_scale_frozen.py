@@ -103,7 +103,8 @@ def test_hinge_losses_of_candidates_are_the_definition():
 def test_adaptive_candidates_are_the_definition(classes):
     X, y = drawn(3, 1200, 7, classes, 0.5)
     chunks, labels = pieces(X, y, 12), [-1, 1] if classes == 2 else list(range(classes))
-    run = learn(cut(chunks), waves=6, classes=labels)
+    cost = {(a, b): float(a + 2 * b) for a in labels for b in labels if a != b} if classes > 2 else None
+    run = learn(cut(chunks), waves=6, classes=None if cost else labels, cost=cost)
     start, ends = Adaptive(7, 1 if classes == 2 else classes, True), []
     for wave in range(6):
         here = [copy.deepcopy(start) for _ in range(2)]
@@ -118,8 +119,17 @@ def test_adaptive_candidates_are_the_definition(classes):
         return (scores[:, 0] > 0).astype(int) if classes == 2 else np.argmax(scores, axis=1)
 
     expected = oracles_scale.candidates(ends)
-    must_be(run, expected, waves_of(X, y, 6, 12), judge)
+    rows = waves_of(X, y, 6, 12)
+    must_be(run, expected, rows, judge)
     assert len(run.trace().watched.prices) == (5 if classes == 2 else 4)
+    if cost:  # the newest four, of which the first was frozen after the second wave
+        for wave, counted in enumerate(run.trace().watched.counts.costs, start=2):
+            later = [
+                (a, b) for Z, codes in rows[wave:] for a, b in zip(codes, judge(expected[wave - 1], Z), strict=True)
+            ]
+            spent = [cost.get((labels[a], labels[b]), 0.0) for a, b in later]
+            assert counted.tolist() == [spent.count(value) for value in sorted({0.0, *cost.values()})]
+        assert run.certificate().empirical < run.certificate().risk < run.certificate().loss_bound == max(cost.values())
     np.testing.assert_allclose(run.model().weights, expected[run.outcome.begin - 2], rtol=1e-8, atol=1e-12)
 
 

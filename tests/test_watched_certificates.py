@@ -19,21 +19,23 @@ from onepass.certificates import (
     cost_risk,
     rates,
 )
-from onepass.certificates.losses import costs, judged, of_class, positives, zero_one
+from onepass.certificates.losses import judged, of_class, of_costs, positives, zero_one
 from onepass.certificates.pair import excess, pair_log, risk, tangent, wealth
 from onepass.certificates.plans import excluded, plan
+from onepass.costs import MOST_LEVELS, costs_in, costs_of
 from onepass.errors import DataError
 from onepass.trace.grid import point
 from onepass.trace.watched import Watched, nothing_watched
 
 GRID = [point(i) for i in range(8, 200)]
-COST = [[0.0, 1.0], [4.0, 0.5]]
+COST = costs_in(np.array([[0.0, 1.0], [4.0, 0.5]]))
+SEVERAL = costs_in(np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 1.0], [4.0, 4.0, 1.0]]))  # three levels
 
 
 def drawn(seed, frozen=64, rows=40, classes=2, slots=1):
     """Watched candidates of two ages and any quality, the last rows without their elder."""
     rng = np.random.default_rng(seed)
-    watched = nothing_watched(slots, classes)
+    watched = nothing_watched(slots, classes, SEVERAL.values.size)
     share = rng.dirichlet(np.ones(classes))
     cells = np.concatenate([p * rng.dirichlet([8, 0.5, 0.5, 1]) for p in share])  # [class, elder wrong, wrong]
     elders = cells.reshape(classes, 2, 2).sum(axis=2).reshape(-1)
@@ -48,28 +50,44 @@ def drawn(seed, frozen=64, rows=40, classes=2, slots=1):
         watched.pair[slot] = pair
         met = pair.sum(axis=1) + later
         watched.rows[slot], watched.mistakes[slot] = met.sum(axis=1), met[:, 1]
+        cells_of_levels = rng.dirichlet([8, 0.5, 0.5, 0.5, 2, 0.5, 0.5, 0.5, 1]).reshape(3, 3)  # [elder's, its own]
+        draw_costs(watched, slot, cells_of_levels, (frozen // 2, frozen // 4, rows), rng)
     return watched
 
 
-LOSSES = {
+def draw_costs(watched, slot, cells, numbers, rng):
+    """What rows cost, by level; the last third of the candidate's without its elder."""
+    before, planned, rows = numbers
+    watched.elder_costs[slot] = rng.multinomial(before, cells.sum(axis=1))
+    watched.cost_plan[slot] = rng.multinomial(before, cells.reshape(-1)).reshape(3, 3)
+    watched.elder_cost_plan[slot] = rng.multinomial(planned, cells.reshape(-1)).reshape(3, 3)
+    watched.cost_pair[slot] = rng.multinomial(rows, cells.reshape(-1)).reshape(3, 3)
+    watched.costs[slot] = watched.cost_pair[slot].sum(axis=0) + rng.multinomial(rows // 3, cells.sum(axis=0))
+
+
+TWO = {
     "zero_one": lambda watched: zero_one(watched, 0),
     "class": lambda watched: of_class(watched, 0, 1),
-    "cost": lambda watched: costs(watched, 0, COST)[1],
+    "cost": lambda watched: of_costs(watched, 0, COST),
     "precision": lambda watched: judged(watched, 0, 1),
     "F1": lambda watched: positives(watched, 0, 1),
 }
+LOSSES = {**TWO, "cost of several": lambda watched: of_costs(watched, 0, SEVERAL)}
+
+
+def losses_of(kind, seed, **how):
+    return LOSSES[kind](drawn(seed, classes=2 if kind in TWO else 3, **how))
 
 
 def sequences(losses):
     """The losses of each row: (candidate's, elder's before, (elder's, candidate's) of both)."""
     mine, elders, both = [], [], []
-    for g, (right, wrong) in enumerate(losses.values):
-        values = float(right), float(wrong)
-        for j in range(2):
-            mine += [values[j]] * int(losses.rows[g, j])
-            elders += [values[j]] * int(losses.elder_rows[g, j])
-            for i in range(2):
-                both += [(values[i], values[j])] * int(losses.pair[g, i, j])
+    for g, values in enumerate(losses.values.tolist()):
+        for j, x in enumerate(values):
+            mine += [x] * int(losses.rows[g, j])
+            elders += [x] * int(losses.elder_rows[g, j])
+            for i, its in enumerate(values):
+                both += [(its, x)] * int(losses.pair[g, i, j])
     return mine, elders, both
 
 
@@ -110,7 +128,7 @@ def test_prices_of_what_is_no_candidate_are_refused(frozen, expected):
 @pytest.mark.parametrize("seed", range(8))
 def test_the_bound_is_the_definitions(kind, seed):
     rows = (1, 5, 40, 400)[seed % 4]
-    losses = LOSSES[kind](drawn(seed, frozen=(16, 64, 512)[seed % 3], rows=rows))
+    losses = losses_of(kind, seed, frozen=(16, 64, 512)[seed % 3], rows=rows)
     level = (0.3, 0.01)[seed % 2]
     exact = oracle.risk(*sequences(losses), *wagers(losses, level), level)
     ours = risk(losses, level)
@@ -167,7 +185,7 @@ def test_large_counts_keep_their_digits():
 
 @pytest.mark.parametrize("kind", LOSSES)
 def test_wealth_is_convex_and_rises(kind):
-    losses = LOSSES[kind](drawn(11, rows=80))
+    losses = losses_of(kind, 11, rows=80)
     mixture = wealth(losses, 0.05)
     g = np.array([tangent(mixture.direct, mixture.pair, mixture.rows, rho, 0.3)[0] for rho in np.linspace(0, 1, 301)])
     assert (np.diff(g) > 0).all()
@@ -214,7 +232,7 @@ def one_of_each(kind, cells):
     return math.nan, mine[:, 1].sum() / (mine.sum() - mine[0, 0])
 
 
-@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("kind", TWO)
 def test_the_mean_of_the_wealth_is_one(kind):
     """Every outcome of two rows of the elder, two of both and one without it; later bets know the earlier rows."""
     cells = np.array([[[0.3, 0.1], [0.1, 0.05]], [[0.2, 0.04], [0.16, 0.05]]])
@@ -236,6 +254,36 @@ def test_the_mean_of_the_wealth_is_one(kind):
                 )
                 mean += p * q * s * math.exp(log_wealth(LOSSES[kind](watched), r, rho))
     assert mean == pytest.approx(1.0, abs=1e-7)
+
+
+def test_the_mean_of_the_wealth_of_costs_is_one():
+    """The same of three levels: two rows of the elder, two of both, one without it."""
+    cells = np.array([[0.4, 0.1, 0.05], [0.1, 0.1, 0.05], [0.05, 0.05, 0.1]])
+    values = SEVERAL.values / 4.0
+    r, rho = cells.sum(axis=1) @ values, cells.sum(axis=0) @ values
+    template, mean = drawn(4, frozen=16, classes=3), 0.0
+    for p, alone in oracle.draws(cells.sum(axis=1), 2):
+        for q, together in oracle.draws(cells.reshape(-1), 2):
+            pair = np.reshape(together, (3, 3))
+            for s, later in oracle.draws(cells.sum(axis=0), 1):
+                watched = template._replace(
+                    elder_costs=np.array([alone]), cost_pair=pair[None], costs=(pair.sum(axis=0) + later)[None]
+                )
+                mean += p * q * s * math.exp(log_wealth(of_costs(watched, 0, SEVERAL), r, rho))
+    assert mean == pytest.approx(1.0, abs=1e-7)
+
+
+def test_many_costs_are_rounded_up_to_a_few_levels():
+    table = np.random.default_rng(0).permutation(81.0 ** np.linspace(0, 1, 81)).reshape(9, 9) * (1 - np.eye(9))
+    many = costs_of(tuple((a, b, float(table[a, b])) for a in range(9) for b in range(9)), range(9))
+    counted = many.values[many.level]
+    assert many.values.size == MOST_LEVELS
+    assert many.largest == table.max()
+    assert (counted >= table).all()
+    assert (counted[np.eye(9, dtype=bool)] == 0.0).all()
+    assert all(counted[a, b] == min(v for v in many.values if v >= table[a, b]) for a in range(9) for b in range(9))
+    few = costs_in(table[:3, :3])
+    assert (few.values[few.level] == table[:3, :3]).all()
 
 
 def log_wealth(losses, r, rho):
@@ -352,22 +400,20 @@ def test_without_candidates_there_is_no_best():
 
 def test_rates_of_two_classes():
     watched = drawn(6, frozen=512, rows=600)
-    found = rates(watched, 0, 0.05, 0.5, ["no", "yes"], "yes", COST)
-    level = 0.05 * 0.5 / 6
+    found = rates(watched, 0, 0.05, 0.5, ["no", "yes"], "yes")
+    level = 0.05 * 0.5 / 5
     (TN, FP), (TP, FN) = [(n - k, k) for n, k in zip(watched.rows[0], watched.mistakes[0], strict=True)]
     by = {(rate.name, rate.label): rate for rate in found.rates}
-    assert found.parts == 6
+    assert found.parts == 5
     assert found.positive == "yes"
-    assert [rate.at_most for rate in found.rates] == [True, True, False, False, False, True, True]
+    assert [rate.at_most for rate in found.rates] == [True, True, False, False, False, True]
     assert by["miss", "yes"].bound == class_risk(watched, 0, 1, level)
     assert by["false alarm", "yes"].bound == class_risk(watched, 0, 0, level)
-    assert by["cost", None].bound == cost_risk(watched, 0, COST, level)
     assert by["miss", "yes"].observed == FN / (TP + FN)
     assert by["false alarm", "yes"].observed == FP / (TN + FP)
     assert by["precision", "yes"].observed == TP / (TP + FP)
     assert by["precision", "no"].observed == TN / (TN + FN)
     assert by["F1", "yes"].observed == pytest.approx(2 * TP / (2 * TP + FP + FN))
-    assert by["cost", None].observed == pytest.approx((FP + 4 * FN + 0.5 * TP) / watched.rows[0].sum())
     balanced = by["balanced error", None]
     assert balanced.bound == (by["miss", "yes"].bound + by["false alarm", "yes"].bound) / 2
     assert balanced.free
@@ -431,13 +477,6 @@ def test_rates_say_what_holds_together():
         ({"classes": ["a", "b", "c"]}, "classes: 2 labels"),
         ({"delta": 0.0}, "delta"),
         ({"delta": 1.0}, "delta"),
-        ({"cost": [[0, 1], [-1, 0]]}, "cost: finite numbers from 0 on"),
-        ({"cost": [[0, 1], [math.inf, 0]]}, "cost: finite"),
-        ({"cost": [[0, 1], [math.nan, 0]]}, "cost: finite"),
-        ({"cost": [[0, 0], [0, 0]]}, "one above 0"),
-        ({"cost": [[0, 1]]}, r"\(2, 2\), got \(1, 2\)"),
-        ({"cost": [[0, 1], [1]]}, "a number for each"),
-        ({"cost": [[0, 1], [None, "x"]]}, "a number for each"),
         ({"slot": 3}, "slot"),
     ],
 )
@@ -447,12 +486,10 @@ def test_what_has_no_rates_is_refused(change, words):
         rates(drawn(0), **asked)
 
 
-def test_several_classes_have_no_positive_one_and_no_cost():
+def test_several_classes_have_no_positive_one():
     watched = drawn(8, classes=3)
     with pytest.raises(DataError, match="positive: 'a' cannot be"):
         rates(watched, 0, 0.05, 0.5, ["a", "b", "c"], "a")
-    with pytest.raises(DataError, match="cost: two classes expected, got 3"):
-        rates(watched, 0, 0.05, 0.5, ["a", "b", "c"], cost=COST)
     with pytest.raises(ValueError, match="label_code"):
         class_risk(watched, 0, 3, 0.05)
 
@@ -471,6 +508,12 @@ def coverage():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_costs_of_several_are_false_in_at_most_delta_of_the_runs(coverage):
+    for name, confusions in coverage.CONFUSIONS.items():
+        assert coverage.false_costs(confusions, DELTA, RUNS, 48) <= LIMIT, name
+    assert coverage.false_costs(coverage.CONFUSIONS["noise"], DELTA, 40, 128, copies=8) > 0.5
 
 
 WORLDS = ["risk 0", "risk 1/2", "1 % positives", "elder = younger", "labels are noise", "elder much worse"]

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from onepass import ConversionError, DataError, LimitError, LinearModel, OnePassClassifier, Pass
+from onepass import CheckpointError, ConversionError, DataError, LimitError, LinearModel, OnePassClassifier, Pass
 from onepass.checkpoints import checkpoint
 from onepass.learners import Adaptive, MarginPerceptron, PassiveAggressive, Perceptron, ShiftedPerceptron
 from onepass.trace.watched import Watched
@@ -70,6 +70,52 @@ def test_counts_are_those_of_every_candidate(name, classes, layout):
     run = made(LEARNERS[name], classes, **options)
     run.feed(layout(X), y)
     assert_counts(run, watched(used, scaled, y, 8 if classes == 2 else 4, classes))
+
+
+COST = [[0.0, 1.0, 5.0], [1.0, 0.5, 2.0], [9.0, 5.0, 0.0]]
+COSTS = {(a, b): COST[a][b] for a in range(3) for b in range(3)}
+
+
+@pytest.mark.parametrize("name", ["adaptive", "perceptron"])
+def test_costs_are_those_of_every_candidate(name):
+    X, y = drawn(3, 300, classes=3)
+    run = made(LEARNERS[name], 3, cost=COSTS, expected_rows=300)
+    run.feed(csr(X), y)
+    expected = watched(in_use(LEARNERS[name], X, y, 3), X, y, 4, 3, COST)
+    assert_counts(run, expected)
+    certificate = run.certificate()
+    spent = np.array(expected[certificate.choice.value]["costs"]) @ sorted({*COSTS.values()})
+    assert (certificate.loss, certificate.loss_bound) == ("cost", 9.0)
+    assert certificate.empirical == pytest.approx(spent / certificate.counted)
+    assert certificate.empirical < certificate.risk < 9.0
+    said = run.model().predict(X[certificate.choice.value :])
+    assert sum(COST[a][b] for a, b in zip(y[certificate.choice.value :], said, strict=True)) == pytest.approx(spent)
+
+
+def test_costs_of_several_go_on_after_a_checkpoint_and_with_fewer_models(tmp_path):
+    X, y = drawn(5, 500, classes=3)
+    options = {"cost": COSTS, "max_watch_memory": 8 * 6 * 3 * 2}
+    whole, run, other = (made("perceptron", 3, **options) for _ in range(3))
+    whole.feed(X, y)
+    run.feed(X[:222], y[:222])
+    checkpoint.save(tmp_path / "run.checkpoint", run)
+    checkpoint.resume(tmp_path / "run.checkpoint", other)
+    other.feed(X[222:], y[222:])
+    assert same_state(whole.state(), other.state())
+    assert_counts(whole, watched(in_use("perceptron", X, y, 3), X, y, 2, 3, COST))
+    with pytest.raises(CheckpointError, match="watched models"):
+        made("perceptron", 3, max_watch_memory=8 * 6 * 3 * 2).check_state(run.state())
+
+
+def test_a_tie_costs_what_the_dearer_of_the_two_does():
+    """Rows of zeros tie all classes of a model without intercept: the label's own and the first other one."""
+    run = made("perceptron", 3, cost=COSTS, fit_intercept=False)
+    run.feed(np.zeros((20, 2)), np.arange(20) % 3)
+    counts = run.trace().watched.counts
+    slot = counts.slot_of(16)
+    levels = sorted({*COSTS.values()})
+    dear = [max(COST[c][c], COST[c][1 if c == 0 else 0]) for c in (1, 2, 0, 1)]
+    assert counts.costs[slot].tolist() == [dear.count(value) for value in levels]
 
 
 @pytest.mark.parametrize("classes", [2, 4])

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from onepass.certificates import check, target_of
-from onepass.certificates.deployed import cost_of
+from onepass.costs import cost_of
 from onepass.errors import ConversionError
 from onepass.labels import MOST, Label, sortable
 from onepass.learners import Setting, has_own_rate, named

@@ -26,6 +26,7 @@ from onepass.certificates.score_bins import flip as flip_bins
 from onepass.certified import Certified, Question
 from onepass.conversions import conversion_named
 from onepass.conversions.frozen import prices
+from onepass.costs import costs_of
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
 from onepass.files import sha256
 from onepass.guards import Guards
@@ -159,8 +160,9 @@ class Pass(Options, Certified):
         return copy.deepcopy(self)  # two passes that write into one log would write past its end
 
     def _watching(self) -> WatchedModels:
-        hinge = self.loss == "hinge"
-        return WatchedModels(self.intake.labels.count, self._bias, self.max_watch_memory, hinge=hinge)
+        hinge, labels = self.loss == "hinge", self.intake.labels
+        costs = None if self.cost is None else costs_of(self.cost, labels.classes)
+        return WatchedModels(labels.count, self._bias, self.max_watch_memory, hinge=hinge, costs=costs)
 
     def _guarding(self) -> Guards:
         return Guards(

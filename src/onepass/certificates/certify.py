@@ -12,7 +12,7 @@ from onepass.certificates.baseline import baseline
 from onepass.certificates.betting import betting, excess
 from onepass.certificates.certificate import Certificate
 from onepass.certificates.dekel2008 import dekel2008, dekel2008_a
-from onepass.certificates.deployed import cost_table, deployed, rates_of
+from onepass.certificates.deployed import declared_costs, deployed, rates_of
 from onepass.conversions import Choices, Conversion, conversion_named
 from onepass.errors import ConversionError
 from onepass.guards.duplicates import share
@@ -85,7 +85,7 @@ def _largest(evidence: Evidence, loss: str) -> float:
     """C: the largest loss."""
     terms = evidence.terms
     if loss == "cost":
-        return float(cost_table(terms.cost, terms.labels).max())
+        return declared_costs(terms).largest
     return 1.0 if loss == "zero_one" else terms.loss_bound or 1.0
 
 

@@ -7,22 +7,22 @@ choosing is allowed, since every candidate has its own price, fixed before the f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from onepass.certificates.losses import of_costs
 from onepass.certificates.pair import best_candidate, candidate_risk, cost_risk
 from onepass.certificates.rates import Rates, rates
 from onepass.certificates.threshold import MISS, Confidence, Target, Threshold, choose_threshold, risk_at
 from onepass.conversions.frozen import need_watched
 from onepass.conversions.frozen import prices as prices_of
+from onepass.costs import Costs, costs_of
 from onepass.errors import ConversionError
 from onepass.labels import Label, sortable
 from onepass.rows import Floats
 from onepass.trace import Evidence, Terms
 from onepass.trace.watched import Watched
-
-Cost = tuple[tuple[Label, Label, float], ...]  # (label, prediction, what that costs)
 
 
 class Deployed(NamedTuple):
@@ -52,10 +52,9 @@ def deployed(evidence: Evidence, delta: float, loss: str) -> Deployed | None:
     if not counts.frozen.any():
         return None
     prices = prices_of(evidence)
-    table = None
-    if loss == "cost":
-        table = cost_table(terms.cost, terms.labels)
-        slot = _cheapest(at_look, delta, prices, table)
+    costs = declared_costs(terms) if loss == "cost" else None
+    if costs is not None:
+        slot = _cheapest(at_look, delta, prices, costs)
     else:
         slot, _ = best_candidate(at_look, delta, prices)
     threshold = None
@@ -64,26 +63,26 @@ def deployed(evidence: Evidence, delta: float, loss: str) -> Deployed | None:
         slot = _best_kept(at_look, target, delta, prices, terms, slot)
         threshold = _threshold(counts, slot, target, Confidence(delta, delta, float(prices[slot])), terms)
     price = float(prices[slot])
-    return Deployed(counts, slot, price, *_bound(counts, slot, delta * price, table, threshold), threshold)
+    return Deployed(counts, slot, price, *_bound(counts, slot, delta * price, costs, threshold), threshold)
 
 
 def _bound(
-    counts: Watched, slot: int, level: float, table: Floats | None, threshold: Threshold | None
+    counts: Watched, slot: int, level: float, costs: Costs | None, threshold: Threshold | None
 ) -> tuple[float, float]:
     """(the bound on the mean loss, the sum of losses in units of the largest)."""
-    bins, rows, mistakes = counts.bins[slot], counts.rows[slot], counts.mistakes[slot]
+    bins = counts.bins[slot]
     if threshold is not None and threshold.reached:
         wrong = int(bins[0, threshold.index + 1 :].sum() + bins[1, : threshold.index + 1].sum())
         return risk_at(bins, threshold.index, level), float(wrong)
-    if table is None:
-        return candidate_risk(counts, slot, level), float(mistakes.sum())
-    spent = (rows - mistakes) @ np.diag(table) + mistakes @ np.diag(table[:, ::-1])
-    return cost_risk(counts, slot, table, level), float(spent / table.max())
+    if costs is None:
+        return candidate_risk(counts, slot, level), float(counts.mistakes[slot].sum())
+    spent = of_costs(counts, slot, costs)
+    return cost_risk(counts, slot, costs, level), float((spent.rows * spent.values).sum())
 
 
-def _cheapest(counts: Watched, delta: float, prices: Floats, table: Floats) -> int:
+def _cheapest(counts: Watched, delta: float, prices: Floats, costs: Costs) -> int:
     slots = sorted(np.flatnonzero(counts.frozen).tolist(), key=lambda slot: -counts.frozen[slot])
-    bounds = [cost_risk(counts, slot, table, delta * float(prices[slot])) for slot in slots]
+    bounds = [cost_risk(counts, slot, costs, delta * float(prices[slot])) for slot in slots]
     return int(slots[int(np.argmin(bounds))])
 
 
@@ -120,46 +119,15 @@ def positive_of(labels: Sequence[Label], positive: Label | None) -> Label:
     return sorted(labels, key=sortable)[-1] if positive is None else positive
 
 
+def declared_costs(terms: Terms) -> Costs:
+    """The costs that were declared, by the labels' numbers."""
+    assert terms.cost is not None
+    return costs_of(terms.cost, terms.labels)
+
+
 def rates_of(model: Deployed, terms: Terms, delta: float) -> Rates | None:
     """The rates of the model that hold together, beside the risk; None: a threshold speaks of them, or too few rows."""
     if len(terms.labels) < 2 or (model.threshold is not None and model.threshold.reached):
         return None
     positive = positive_of(terms.labels, terms.positive) if len(terms.labels) == 2 else None
     return rates(model.counts, model.slot, delta, model.price, terms.labels, positive)
-
-
-# --- costs ------------------------------------------------------------------------------------------------------------
-
-
-def cost_of(given: Any) -> Cost:
-    """What every label costs when it is taken for another: {(label, prediction): cost}, checked.
-
-    A list of (label, prediction, cost), as a file holds it, will do as well.
-    """
-    if isinstance(given, (list, tuple)) and all(isinstance(line, (list, tuple)) and len(line) == 3 for line in given):
-        given = {(label, prediction): value for label, prediction, value in given}
-    if not isinstance(given, dict) or not all(isinstance(key, tuple) and len(key) == 2 for key in given):
-        raise ValueError(f"cost: a table {{(label, prediction): cost}} expected, got {given!r}")
-    labels = sorted({label for key in given for label in key}, key=sortable)
-    if len(labels) != 2:
-        raise ValueError(f"cost: two classes expected, got {labels}: of several, only right and wrong is counted")
-    for key, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value < np.inf:
-            raise ValueError(f"cost: of {key}: a finite number from 0 on expected, got {value!r}")
-    missing = [(a, b) for a in labels for b in labels if a != b and (a, b) not in given]
-    if missing:
-        raise ValueError(f"cost: {missing[0]} is missing: what does it cost to take {missing[0][0]!r} for the other?")
-    if max(given.values()) <= 0.0:
-        raise ValueError("cost: one of them must be above 0")
-    return tuple((a, b, float(given.get((a, b), 0.0))) for a in labels for b in labels)
-
-
-def cost_table(cost: Cost | None, labels: Sequence[Label]) -> Floats:
-    """cost[y][ŷ] in the order of the labels' numbers."""
-    assert cost is not None
-    known = {(label, prediction): value for label, prediction, value in cost}
-    strange = [label for label in labels if (label, label) not in known]
-    if strange:
-        raise ConversionError(f"cost: nothing is declared for the label {strange[0]!r}")
-    order = list(labels) + [label for label, _, _ in cost if label not in labels][:1] * (len(labels) < 2)
-    return np.array([[known[a, b] for b in order] for a in order])

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from onepass.errors import DataError
-from onepass.rows import Array, Floats, Ints
+from onepass.costs import Costs
+from onepass.rows import Floats, Ints
 from onepass.trace.watched import Watched
 
 _ZERO_ONE = np.array([[0.0, 1.0]])
 
 
 class Losses(NamedTuple):
-    """Rows in groups, each group with one loss in [0, 1] where the candidate was right and one where it was wrong.
+    """Rows in groups, each with a loss in [0, 1] for every outcome: right and wrong, or a level of cost.
 
-    The 0-1 loss has one group with the losses 0 and 1; costs have one group per class.
+    The 0-1 loss has one group with the losses 0 and 1. Costs of two classes have one group per class, those of several
+    one group with an outcome per level.
     """
 
-    values: Floats  # (groups, 2): the loss of a row that was judged right, wrong
-    rows: Ints  # (groups, 2): rows after the freezing that were judged right, wrong
-    elder_rows: Ints  # (groups, 2): rows of the elder before that
-    pair: Ints  # (groups, 2, 2): rows of both by [elder wrong, candidate wrong]
-    plan: Ints  # (groups, 2, 2): the table that bets are planned from when the candidate is frozen
-    elder_plan: Ints  # (groups, 2, 2): and when its elder is
+    values: Floats  # (groups, outcomes): the loss of a row with this outcome
+    rows: Ints  # (groups, outcomes): rows after the freezing
+    elder_rows: Ints  # (groups, outcomes): rows of the elder before that
+    pair: Ints  # (groups, outcomes, outcomes): rows of both by [elder's outcome, candidate's outcome]
+    plan: Ints  # (groups, outcomes, outcomes): the table that bets are planned from when the candidate is frozen
+    elder_plan: Ints  # (groups, outcomes, outcomes): and when its elder is
     frozen: int  # the round of the candidate
     elder: int  # that of its elder; 0: it has none
     part: float  # of all rows, which part is counted here: as the plans' tables expect it
@@ -45,12 +45,24 @@ def of_class(watched: Watched, slot: int, label_code: int) -> Losses:
     return _losses(watched, slot, _ZERO_ONE, np.eye(classes, dtype=np.int64)[[label_code]])
 
 
-def costs(watched: Watched, slot: int, cost: Sequence[Sequence[float]] | Array) -> tuple[float, Losses]:
-    """(the largest cost, losses in its units): cost[y][ŷ] of two classes."""
-    table = check_cost(cost, watched.rows.shape[1])
-    values = np.stack([np.diag(table), np.diag(table[:, ::-1])], axis=1)
-    largest = float(values.max())
-    return largest, _losses(watched, slot, values / largest, np.eye(2, dtype=np.int64))
+def of_costs(watched: Watched, slot: int, costs: Costs) -> Losses:
+    """What rows cost, in units of the largest cost."""
+    if watched.rows.shape[1] == 2:
+        values = np.stack([np.diag(costs.in_units), np.diag(costs.in_units[:, ::-1])], axis=1)
+        return _losses(watched, slot, values, np.eye(2, dtype=np.int64))
+    must_be_frozen(watched, slot)
+    return Losses(
+        (costs.values / costs.largest)[None],
+        watched.costs[slot][None],
+        watched.elder_costs[slot][None],
+        watched.cost_pair[slot][None],
+        watched.cost_plan[slot][None],
+        watched.elder_cost_plan[slot][None],
+        int(watched.frozen[slot]),
+        int(watched.elder[slot]),
+        part=1.0,
+        elder_part=1.0,
+    )
 
 
 def judged(watched: Watched, slot: int, label_code: int) -> Losses:
@@ -65,23 +77,6 @@ def positives(watched: Watched, slot: int, label_code: int) -> Losses:
     counted = np.ones((2, 2), dtype=np.int64)
     counted[1 - label_code, 0] = 0
     return _alone(watched, slot, counted)
-
-
-def check_cost(cost: Sequence[Sequence[float]] | Array, classes: int) -> Floats:
-    """The costs as numbers, or an error that says what is wrong with them."""
-    if classes != 2:
-        said = f"two classes expected, got {classes}: of several, only right and wrong is counted"
-        raise DataError(said, argument="cost")
-    try:
-        table = np.asarray(cost, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("a number for each label and each prediction expected", argument="cost") from None
-    if table.shape != (2, 2):
-        said = f"a number for each label and each prediction expected, (2, 2), got {table.shape}"
-        raise DataError(said, argument="cost")
-    if not (np.isfinite(table).all() and (table >= 0.0).all() and table.max() > 0.0):
-        raise DataError(f"finite numbers from 0 on expected, one above 0, got {table.tolist()}", argument="cost")
-    return table
 
 
 def _losses(watched: Watched, slot: int, values: Floats, chosen: Ints) -> Losses:

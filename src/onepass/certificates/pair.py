@@ -23,9 +23,10 @@ from typing import NamedTuple
 import numpy as np
 
 from onepass._jit import jit
-from onepass.certificates.losses import Losses, costs, of_class, zero_one
+from onepass.certificates.losses import Losses, of_class, of_costs, zero_one
 from onepass.certificates.plans import plan
-from onepass.rows import Array, Floats, Ints
+from onepass.costs import Costs
+from onepass.rows import Floats, Ints
 from onepass.trace.watched import Watched
 
 
@@ -51,10 +52,9 @@ def class_risk(watched: Watched, slot: int, label_code: int, level: float) -> fl
     return risk(of_class(watched, slot, label_code), level)
 
 
-def cost_risk(watched: Watched, slot: int, cost: Sequence[Sequence[float]] | Array, level: float) -> float:
-    """The mean of cost[y][ŷ], at most, for two classes."""
-    largest, losses = costs(watched, slot, cost)
-    return largest * risk(losses, level)
+def cost_risk(watched: Watched, slot: int, costs: Costs, level: float) -> float:
+    """The mean of cost[y][ŷ], at most."""
+    return costs.largest * risk(of_costs(watched, slot, costs), level)
 
 
 def best_candidate(watched: Watched, delta: float, prices: Sequence[float] | Floats) -> tuple[int, float]:
@@ -128,8 +128,9 @@ def enter_rows(direct: Floats, values: Floats, rows: Ints) -> None:
     for k in range(direct.shape[1]):
         log = 0.0
         for g in range(rows.shape[0]):
-            for wrong in range(2):
-                log += rows[g, wrong] * math.log1p(-direct[0, k] * values[g, wrong])
+            for mine in range(rows.shape[1]):
+                if rows[g, mine] > 0:
+                    log += rows[g, mine] * math.log1p(-direct[0, k] * values[g, mine])
         direct[1, k] += lowered(log, rows.sum())
 
 
@@ -140,10 +141,12 @@ def enter_pairs(pair: Floats, values: Floats, elder_rows: Ints, both: Ints) -> N
         c, alpha, gamma = pair[0, k], pair[1, k], pair[2, k]
         log = 0.0
         for g in range(both.shape[0]):
-            for elder in range(2):
-                log += elder_rows[g, elder] * math.log1p(-c * values[g, elder])
-                for wrong in range(2):
-                    log += both[g, elder, wrong] * math.log1p(alpha * values[g, elder] - gamma * values[g, wrong])
+            for its in range(both.shape[1]):
+                if elder_rows[g, its] > 0:
+                    log += elder_rows[g, its] * math.log1p(-c * values[g, its])
+                for mine in range(both.shape[2]):
+                    if both[g, its, mine] > 0:
+                        log += both[g, its, mine] * math.log1p(alpha * values[g, its] - gamma * values[g, mine])
         pair[3, k] += lowered(log, elder_rows.sum() + both.sum())
 
 

@@ -10,7 +10,7 @@ numerators and L = ln(1/level), every ρ above
 
     ρ* = (1 + α·r* − A·(1 − c·r*)^−q)/γ,   A = exp((S − L)/n₂),  q = n₁/n₂,  r* = (1 − (A·q·c/α)^(1/(q+1)))/c in [0, 1]
 
-and that is what is made small here, on the shares of an earlier pair's table (½ added to each cell).
+and that is what is made small here, on the shares of an earlier pair's table (2 rows added, ½ to each of four cells).
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def plan(losses: Losses, level: float) -> Plan:
     """
     tables = (losses.plan, losses.elder_plan, losses.elder_rows, losses.values)
     numbers = (losses.frozen, losses.elder, losses.part, losses.elder_part)
-    return _plan(numbers, len(losses.values), *(table.tobytes() for table in tables), level)
+    return _plan(numbers, losses.values.shape, *(table.tobytes() for table in tables), level)
 
 
 @lru_cache(maxsize=4096)
 def _plan(
     numbers: tuple[int, int, float, float],
-    groups: int,
+    shape: tuple[int, ...],
     table: bytes,
     elder_table: bytes,
     elder_rows: bytes,
@@ -64,7 +64,7 @@ def _plan(
     level: float,
 ) -> Plan:
     frozen, elder, part, elder_part = numbers
-    losses = np.frombuffer(values).reshape(groups, 2)
+    losses = np.frombuffer(values).reshape(shape)
     L = math.log(1.0 / level)
     cells, rows = _cells(table, losses), part * frozen * np.array(HORIZONS)
     planned = [direct_bet(cells, float(n), L) for n in rows]
@@ -85,8 +85,9 @@ def _plan(
 
 
 def _cells(content: bytes, values: Floats) -> Floats:
-    """(share, loss of the elder, loss of the candidate) of each cell of a table, ½ added to each count."""
-    table = np.frombuffer(content, dtype=np.int64).reshape(-1, 2, 2) + 0.5
+    """(share, loss of the elder, loss of the candidate) of each cell of a table, 2 rows a group added evenly."""
+    outcomes = values.shape[1]
+    table = np.frombuffer(content, dtype=np.int64).reshape(-1, outcomes, outcomes) + 2.0 / outcomes**2
     its = np.broadcast_to(values[:, :, None], table.shape)
     mine = np.broadcast_to(values[:, None, :], table.shape)
     return np.stack([(table / table.sum()).reshape(-1), its.reshape(-1), mine.reshape(-1)])

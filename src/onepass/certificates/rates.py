@@ -13,14 +13,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-import numpy as np
-
-from onepass.certificates.losses import Losses, check_cost, judged, must_be_frozen, positives
-from onepass.certificates.pair import class_risk, cost_risk, risk
+from onepass.certificates.losses import Losses, judged, must_be_frozen, positives
+from onepass.certificates.pair import class_risk, risk
 from onepass.certificates.rounding import round_down, round_up
 from onepass.errors import DataError
 from onepass.labels import Label
-from onepass.rows import Array
 from onepass.trace.watched import Watched
 
 SHOWN = 8  # rates in a sentence; all are in the value
@@ -126,13 +123,12 @@ def rates(
     price: float,
     classes: Sequence[Label],
     positive: Label | None = None,
-    cost: Sequence[Sequence[float]] | Array | None = None,
 ) -> Rates:
     """The rates of one candidate that hold together with probability 1 − δ, if its price is `price`.
 
     `classes` are the labels in the order of their numbers. Of two classes: miss and false-alarm rate of the positive
-    one (None: the second in sorted order), precision of both, F1, balanced error, and the mean cost where cost[y][ŷ] is
-    given, which must have been declared before the first row. Of several: the miss rate of each, and balanced error.
+    one (None: the second in sorted order), precision of both, F1 and balanced error. Of several: the miss rate of each,
+    and balanced error.
     """
     must_be_frozen(watched, slot)
     if not 0.0 < delta < 1.0:
@@ -141,8 +137,6 @@ def rates(
         raise ValueError(f"classes: {watched.rows.shape[1]} labels expected, got {list(classes)}")
     if positive is not None and positive not in classes:
         raise DataError(f"{positive!r} is not one of the classes {', '.join(map(str, classes))}", argument="positive")
-    if cost is not None:
-        check_cost(cost, len(classes))
     if len(classes) > 2:
         if positive is not None:
             raise DataError(
@@ -155,11 +149,8 @@ def rates(
         return Rates(delta, price, parts, int(watched.frozen[slot]), None, (*found, _balanced(found)))
     if positive is None:
         positive = sorted(classes, key=lambda label: (isinstance(label, str), label))[1]
-    parts = 5 if cost is None else 6
-    two = _of_two(watched, slot, delta * price / parts, classes, list(classes).index(positive))
-    if cost is not None:
-        two.append(_cost(watched, slot, delta * price / parts, cost))
-    return Rates(delta, price, parts, int(watched.frozen[slot]), positive, tuple(two))
+    two = _of_two(watched, slot, delta * price / 5, classes, list(classes).index(positive))
+    return Rates(delta, price, 5, int(watched.frozen[slot]), positive, tuple(two))
 
 
 def _of_two(watched: Watched, slot: int, level: float, classes: Sequence[Label], yes: int) -> list[Rate]:
@@ -194,16 +185,6 @@ def _balanced(of_classes: Sequence[Rate]) -> Rate:
     observed = math.fsum(rate.observed for rate in of_classes) / len(of_classes)
     rows = sum(rate.counted for rate in of_classes)
     return Rate("balanced error", None, bound, True, observed, rows, 1.0, free=True)
-
-
-def _cost(watched: Watched, slot: int, level: float, cost: Sequence[Sequence[float]] | Array) -> Rate:
-    table = check_cost(cost, 2)
-    right, wrong = np.diag(table), np.diag(table[:, ::-1])
-    rows, mistakes = watched.rows[slot], watched.mistakes[slot]
-    spent = float((rows - mistakes) @ right + mistakes @ wrong)
-    counted = int(rows.sum())
-    bound = cost_risk(watched, slot, table, level)
-    return Rate("cost", None, bound, True, spent / counted if counted else math.nan, counted, float(table.max()))
 
 
 def _share(part: int, whole: int) -> float:

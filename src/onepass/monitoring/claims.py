@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from onepass.certificates import Certificate
-from onepass.certificates.deployed import cost_table
 from onepass.certificates.threshold import MISS, PRECISION
+from onepass.costs import costs_of as declared_costs
 from onepass.errors import ModelError
 from onepass.labels import Label
 from onepass.rows import Floats
@@ -123,7 +123,7 @@ def certificate_of(about: dict[str, Any]) -> Certificate | None:
 def costs_of(about: dict[str, Any], classes: Sequence[Label]) -> Floats | None:
     """What mistakes cost, where that was declared."""
     declared = about.get("options", {}).get("cost")
-    return None if declared is None else cost_table(tuple(tuple(line) for line in declared), classes)
+    return None if declared is None else declared_costs(tuple(map(tuple, declared)), classes).table
 
 
 def words_of(claim: Claim) -> str:

@@ -31,7 +31,7 @@ class ClaimLimits(NamedTuple):
 
     fair: Floats  # (claims, 16): 1 / (1 − c·(1 − B))
     alarm: Floats  # (claims): M at which an alarm rings
-    tables: Floats  # of two classes (claims, 2, 2): X by label and prediction
+    tables: Floats  # of two classes (claims, 2, 2): X by label and prediction; of several that of costs, if any, alone
     of_class: Ints  # of several (classes): the claim on the misses of each; −1: there is none
 
 
@@ -143,7 +143,8 @@ def watch_rows(limits: ClaimLimits, watch: Watch, codes: Ints, chosen: Ints, sco
                         bet(limits, watch.capital, j, x, t)
             else:
                 wrong = 1.0 if codes[i] != chosen[i] else 0.0
-                bet(limits, watch.capital, 0, wrong, t)
+                priced = limits.tables.shape[1] == classes
+                bet(limits, watch.capital, 0, limits.tables[0, codes[i], chosen[i]] if priced else wrong, t)
                 if limits.of_class[codes[i]] >= 0:
                     bet(limits, watch.capital, limits.of_class[codes[i]], wrong, t)
         if looks(t):

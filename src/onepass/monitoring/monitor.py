@@ -90,11 +90,12 @@ class Monitor:
             alarm = np.where(shares > 0.0, 1.0 / (self.delta * shares), np.inf)
         fair = OUTWARD / (1.0 - BETS * (1.0 - limits[:, None]))
         of_class = np.full(len(classes), -1)
-        tables = np.zeros((1, 1, 1))
+        tables, costs = np.zeros((1, 1, 1)), costs_of(self.model.about, classes)
         if len(classes) <= MOST_TABLES:
-            costs = costs_of(self.model.about, classes)
             tables = np.array([claim.table(classes, costs) for claim in self.claims])
         else:
+            if costs is not None:
+                tables = self.claims[0].table(classes, costs)[None]
             for j, claim in enumerate(self.claims):
                 if claim.name == "miss" and claim.label is not None:
                     of_class[classes.index(claim.label)] = j

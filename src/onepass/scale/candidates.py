@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from onepass.costs import Costs
 from onepass.guards.drift import segment_borders
 from onepass.rows import Floats, must_be_finite
 from onepass.scale.tasks import add
@@ -17,22 +18,24 @@ from onepass.trace import WatchedEvidence
 from onepass.trace.tally import Tally, empty_tally
 from onepass.trace.watched import Watched, nothing_watched
 from onepass.watching import WatchedModels
-from onepass.watching.models import PLANNED_FROM, borders_after
+from onepass.watching.models import PLANNED_FROM, borders_after, level_table, levels_in
 
 
 class MergedCandidates:
     """The newest candidates, of two classes eight, of several four; fewer where they would outgrow `memory`."""
 
-    def __init__(self, waves: int, classes: int, bias: float, memory: int, *, hinge: bool = False) -> None:
+    def __init__(
+        self, waves: int, classes: int, bias: float, memory: int, *, hinge: bool = False, costs: Costs | None = None
+    ) -> None:
         self.watched: list[Candidate] = []  # the oldest first
         self._price = 1.0 / waves
-        self._classes = classes
+        self._classes, self._levels = classes, levels_in(level_table(classes, costs))
         self._limits = WatchedModels(classes, bias, memory)
         self._slots = self._limits.slots
         self._ends: dict[int, Floats] = {}  # wave → where the next one started, of the later half
         self._past = 0  # waves that had rows
         self._recent = np.empty((2, 0))  # scores of the newest candidate in the wave before
-        self._counts = nothing_watched(0, classes)
+        self._counts = nothing_watched(0, classes, self._levels)
         self._hinge = empty_tally(0) if hinge else None
 
     @property
@@ -54,11 +57,13 @@ class MergedCandidates:
         weights /= float(len(self._ends))
         must_be_finite(weights)
         self._fit(len(weights) - 1)
-        line = nothing_watched(1, self._classes)
+        line = nothing_watched(1, self._classes, self._levels)
         line.frozen[0], line.borders[0] = rounds, borders_after(self._recent[1])
         known = slice(-PLANNED_FROM, None)  # direct bets look at a candidate's own mistakes alone, never at an elder's
         mistakes = self._counts.mistakes[known].sum(axis=0)
         line.plan[0, :, 0, 0], line.plan[0, :, 0, 1] = self._counts.rows[known].sum(axis=0) - mistakes, mistakes
+        if self._levels:
+            line.cost_plan[0, 0] = self._counts.costs[known].sum(axis=0)
         tested = segment_borders(self._recent)
         lines = zip(self._counts, line, strict=True)
         self._counts = Watched._make(np.concatenate([old, new])[-self._slots :] for old, new in lines)
@@ -75,9 +80,8 @@ class MergedCandidates:
 
     def _with(self, found: CandidateCounts) -> Watched:
         counts = self._counts
-        return counts._replace(
-            rows=counts.rows + found.rows, mistakes=counts.mistakes + found.mistakes, bins=counts.bins + found.bins
-        )
+        names = ("rows", "mistakes", "bins", "costs")
+        return counts._replace(**{name: getattr(counts, name) + getattr(found, name) for name in names})
 
     def _hinge_with(self, found: CandidateCounts) -> Tally | None:
         return self._hinge and found.hinge and add_lines(self._hinge, found.hinge)

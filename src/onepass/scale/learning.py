@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepass.certificates import Certificate, certify
+from onepass.costs import costs_of
 from onepass.errors import ConversionError, DataError
 from onepass.guards.drift import drift_reason, joint_drift
 from onepass.labels import MORE, MOST
@@ -138,6 +139,8 @@ class _Run:
         if inputs.features is not None:
             options = options | {"n_features": inputs.features, "max_features": max(1 << 24, inputs.features)}
         full = {"classes": None, "radius": None} | options
+        if chosen.cost is not None:  # it has declared them
+            full["classes"] = list(chosen.classes)
         self.job = self._started(Job(executor.name, full, versions()))
         Pass(**self.job.options)  # says what is wrong with the options, now that the labels are known
 
@@ -177,7 +180,9 @@ class _Run:
         classes = len(self.job.options["classes"])
         bias, memory = float(self.chosen.fit_intercept), self.chosen.max_watch_memory
         hinge = self.chosen.loss == "hinge"
-        self.candidates = candidates = MergedCandidates(waves, classes, bias, memory, hinge=hinge)
+        cost = self.chosen.cost
+        costs = None if cost is None else costs_of(cost, self.job.options["classes"])
+        self.candidates = candidates = MergedCandidates(waves, classes, bias, memory, hinge=hinge, costs=costs)
         origin: WaveStart | None = None
         reached = False
         for wave, chunks in enumerate(np.array_split(np.arange(len(self.inputs.chunks)), waves)):

@@ -56,7 +56,7 @@ class Merged(Certified):
         self._own = evidence if evidence.watched is None else replace(evidence, watched=_chosen(evidence, chosen))
         self.delta, self.bound, self.loss = chosen.delta, chosen.bound, chosen.loss
         self._options = {
-            name: getattr(chosen, name) for name in ("radius", "horizon", "fit_intercept", "cutoffs", "seed")
+            name: getattr(chosen, name) for name in ("radius", "horizon", "fit_intercept", "cutoffs", "cost", "seed")
         }
         self._radius = job.radius if job.options["radius"] == "auto" else chosen.scaled_onto
         self.classes: tuple[Label, ...] = tuple(job.options["classes"])

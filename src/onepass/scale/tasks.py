@@ -12,6 +12,7 @@ import numpy as np
 
 from onepass.conversions import CONVERSIONS
 from onepass.conversions.frozen import need_watched
+from onepass.costs import cost_of, costs_of
 from onepass.errors import Argument, ConversionError, DataError, LimitError, OnepassError, Phrase, ScaleError
 from onepass.guards.drift import DriftEvidence
 from onepass.passes import Pass
@@ -178,7 +179,9 @@ def _options(job: Job, chunk: Chunk, origin: WaveStart | None, rule: str | int) 
 def _watch(job: Job, one: Pass, candidates: list[Candidate], chunk: int) -> CandidateWatch:
     hinge = job.options.get("loss") == "hinge"
     seed = one.seed + (chunk << 32)  # no two chunks draw alike
-    return CandidateWatch(candidates, len(one.classes), float(one.fit_intercept), seed, hinge=hinge)
+    cost = job.options.get("cost")
+    costs = None if cost is None else costs_of(cost_of(cost), one.classes)
+    return CandidateWatch(candidates, len(one.classes), float(one.fit_intercept), seed, hinge=hinge, costs=costs)
 
 
 def _alone(one: Pass, trace: Trace) -> Alone:

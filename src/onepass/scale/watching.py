@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onepass.costs import Costs
 from onepass.errors import DataError
 from onepass.guards.drift import LEVEL, ChunkDrift, begin_segment, drift_now, no_drift, observe_scores
 from onepass.loop import head_of, watch
@@ -18,6 +19,7 @@ from onepass.rows import AnyRows, Array, Floats, Ints
 from onepass.trace.tally import Tally, empty_tally
 from onepass.trace.watched import nothing_watched
 from onepass.watching.judging import RECENT, Board, watch_several, watch_two
+from onepass.watching.models import level_table, levels_in
 
 
 class Candidate(NamedTuple):
@@ -36,6 +38,7 @@ class CandidateCounts(NamedTuple):
     rows: Ints  # (classes)
     mistakes: Ints  # (candidates, classes)
     bins: Ints  # (candidates, 2, 129): as in Watched
+    costs: Ints  # (candidates, levels): as in Watched
     recent: Floats  # (2, at most 1024): the last scores of the newest one, signed by the label and as they are
     hinge: Tally | None = None  # hinge losses, one line per candidate, where these are counted
 
@@ -43,13 +46,13 @@ class CandidateCounts(NamedTuple):
         """Those of these rows and, right after them, the later ones."""
         recent = np.concatenate([self.recent, later.recent], axis=1)[:, -RECENT:]
         hinge = self.hinge and later.hinge and add_lines(self.hinge, later.hinge)
-        counts = (self.rows + later.rows, self.mistakes + later.mistakes, self.bins + later.bins)
-        return CandidateCounts(*counts, recent, hinge)
+        rows, mistakes, bins, costs = (mine + theirs for mine, theirs in zip(self[:4], later[:4], strict=True))
+        return CandidateCounts(rows, mistakes, bins, costs, recent, hinge)
 
     @property
     def arrays(self) -> tuple[Array, ...]:
         """All numbers in it."""
-        return (*self[:4], *(self.hinge or ()))
+        return (*self[:5], *(self.hinge or ()))
 
 
 def add_lines(left: Tally, right: Tally) -> Tally:
@@ -62,15 +65,23 @@ class CandidateWatch:
     """The candidates side by side, as a kernel takes them, and what they have made of the rows so far."""
 
     def __init__(
-        self, candidates: Sequence[Candidate], classes: int, bias: float, seed: int, *, hinge: bool = False
+        self,
+        candidates: Sequence[Candidate],
+        classes: int,
+        bias: float,
+        seed: int,
+        *,
+        hinge: bool = False,
+        costs: Costs | None = None,
     ) -> None:
         self.classes, self.bias, self.outputs = classes, bias, candidates[0].weights.shape[1]
         self.tally = empty_tally(len(candidates)) if hinge else None
-        self.counts = nothing_watched(len(candidates), classes)
+        level = level_table(classes, costs)
+        self.counts = nothing_watched(len(candidates), classes, levels_in(level))
         self.seed, self.drift = np.uint64(seed % (1 << 64)), no_drift()
         begin_segment(self.drift, borders=candidates[-1].tested)
         room = max(len(one.weights) for one in candidates) - 1
-        self.board = _board(len(candidates), self.outputs, room)
+        self.board = _board(len(candidates), self.outputs, room, level)
         lines = self.board.weights.reshape(room, -1)
         for slot, one in enumerate(candidates):
             lanes = slice(slot * self.outputs, (slot + 1) * self.outputs)
@@ -117,7 +128,8 @@ class CandidateWatch:
         """What the rows have shown."""
         counts, entered, recent = self.counts, int(self.board.progress[0]), self.drift.recent[:2]
         recent = np.roll(recent, -entered, axis=1) if entered > RECENT else recent[:, :entered]
-        return CandidateCounts(counts.rows[0].copy(), counts.mistakes, counts.bins, recent.copy(), self._hinge())
+        found = counts.rows[0].copy(), counts.mistakes, counts.bins, counts.costs
+        return CandidateCounts(*found, recent.copy(), self._hinge())
 
     def tested(self, chunk: int) -> ChunkDrift:
         """What the drift alarm makes of the chunk's rows."""
@@ -131,7 +143,7 @@ class CandidateWatch:
         return tally._replace(logs=tally.logs + np.log(tally.product), product=np.ones_like(tally.product))
 
 
-def _board(slots: int, outputs: int, room: int) -> Board:
+def _board(slots: int, outputs: int, room: int, level: Ints) -> Board:
     """Room for so many candidates of so many features; none has an elder, and the last is the newest."""
     lanes = slots * outputs
     weights, intercepts, sums = np.zeros(room * lanes), np.zeros(lanes), np.zeros(4 * lanes)
@@ -140,4 +152,5 @@ def _board(slots: int, outputs: int, room: int) -> Board:
         np.full(slots, -1),
         np.array([0, slots - 1, slots - 1, -1]),
     )
-    return Board(weights, intercepts, sums, wrong, elders, np.zeros(RECENT), progress)
+    paid = np.zeros(slots, dtype=np.int64)
+    return Board(weights, intercepts, sums, wrong, elders, np.zeros(RECENT), progress, level, paid)

@@ -31,6 +31,11 @@ class Watched(NamedTuple):
     pair: Ints  # (slots, classes, 2, 2): later rows, while the elder was watched too, by [elder wrong, this one wrong]
     plan: Ints  # (slots, classes, 2, 2): pairs of earlier candidates, known when this one was frozen
     elder_plan: Ints  # (slots, classes, 2, 2): those known when its elder was frozen
+    costs: Ints  # (slots, levels): later rows by what they cost; no levels: of two classes, or none were declared
+    elder_costs: Ints  # (slots, levels): what the elder had met
+    cost_pair: Ints  # (slots, levels, levels): as `pair`, by [elder's level, this one's]
+    cost_plan: Ints  # (slots, levels, levels): as `plan`
+    elder_cost_plan: Ints  # (slots, levels, levels)
     bins: Ints  # (slots, 2, 129): later rows by score; of two classes [class], of several [whether it was right]
     borders: Floats  # (slots, 128): of the bins, fixed when frozen, rising; bin k has k borders at or below the score
 
@@ -48,11 +53,15 @@ class WatchedEvidence(NamedTuple):
     prices: Floats | None = None  # of each slot, where candidates were not frozen at the rounds of the cutoff grid
 
 
-def nothing_watched(slots: int, classes: int) -> Watched:
-    """Empty slots."""
+def nothing_watched(slots: int, classes: int, levels: int = 0) -> Watched:
+    """Empty slots; `levels` of cost are told apart."""
     frozen, elder = np.zeros((2, slots), dtype=np.int64)
     rows, mistakes, elder_rows, elder_mistakes = np.zeros((4, slots, classes), dtype=np.int64)
     pair, plan, elder_plan = np.zeros((3, slots, classes, 2, 2), dtype=np.int64)
+    costs, elder_costs = np.zeros((2, slots, levels), dtype=np.int64)
+    cost_pair, cost_plan, elder_cost_plan = np.zeros((3, slots, levels, levels), dtype=np.int64)
     bins = np.zeros((slots, 2, BORDERS + 1), dtype=np.int64)
     borders = np.zeros((slots, BORDERS))
-    return Watched(frozen, rows, mistakes, elder, elder_rows, elder_mistakes, pair, plan, elder_plan, bins, borders)
+    pairs = (elder, elder_rows, elder_mistakes, pair, plan, elder_plan)
+    spent = (costs, elder_costs, cost_pair, cost_plan, elder_cost_plan)
+    return Watched._make((frozen, rows, mistakes, *pairs, *spent, bins, borders))

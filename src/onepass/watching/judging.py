@@ -28,6 +28,8 @@ class Board(NamedTuple):
     elders: Ints  # (slots): the slot of its elder, −1: none is watched; −2: the slot is empty
     recent: Floats  # (1024): a ring
     progress: Ints  # scores that have entered it; the slots of the newest candidate and of the two tested, −1: none
+    level: Ints  # (classes, classes): of what [label, prediction] costs; empty: costs are not counted
+    paid: Ints  # (slots): the level of the row
 
 
 def _add_rows(rows, i, weights, lanes, group, sums):  # type: ignore[no-untyped-def]
@@ -80,6 +82,14 @@ def _bin(borders: Floats, score: float) -> int:
 
 
 @jit
+def _paid(level: Ints, label: int, other: int, lead: float) -> int:
+    """The level of a row whose label leads the best other class by so much; of a tie, the dearer of the two."""
+    if lead > 0.0:
+        return int(level[label, label])
+    return int(level[label, other] if lead < 0.0 else max(level[label, label], level[label, other]))
+
+
+@jit
 def watch_two(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched, scores: Floats) -> None:
     """Two classes, labels ±1: count what every watched model makes of these rows. They were looked at before.
 
@@ -119,12 +129,14 @@ def watch_two(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched
 def watch_several(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched, scores: Floats) -> None:
     """Several classes, labels 0, 1, …: the same, and the score in the bins is the margin of the class chosen.
 
-    Signed by the label it is the lead of the label's own class over the best other one.
+    Signed by the label it is the lead of the label's own class over the best other one. Where costs are counted, so is
+    what each row costs.
     """
     weights, intercepts, sums, wrong, elders = board.weights, board.intercepts, board.sums, board.wrong, board.elders
     met, mistakes, pair, bins, borders = counts.rows, counts.mistakes, counts.pair, counts.bins, counts.borders
     recent, entered, newest = board.recent, np.uint64(board.progress[0]), board.progress[1]
     first_tested, second_tested = board.progress[2], board.progress[3]
+    level, paid, costs, cost_pair = board.level, board.paid, counts.costs, counts.cost_pair
     slots, lanes = np.uint64(elders.size), np.uint64(intercepts.size)
     outputs = lanes // slots
     for i in range(np.uint64(y.size)):
@@ -134,11 +146,11 @@ def watch_several(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Wat
         label = np.uint64(y[i])
         for k in range(slots):
             own, top, second = sums[k * outputs + label], -np.inf, -np.inf
-            rival = -np.inf
+            rival, other = -np.inf, np.int64(label)
             for c in range(outputs):
                 score = sums[k * outputs + c]
                 if c != label and score > rival:
-                    rival = score
+                    rival, other = score, np.int64(c)
                 if score > top:
                     top, second = score, top
                 elif score > second:
@@ -148,6 +160,9 @@ def watch_several(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Wat
                 bins[k, np.uint64(1 - wrong[k]), _bin(borders[k], top - second)] += 1
                 met[k, label] += 1
                 mistakes[k, label] += wrong[k]
+                if level.size > 0:
+                    paid[k] = _paid(level, label, other, own - rival)
+                    costs[k, paid[k]] += 1
             if np.int64(k) == newest:
                 recent[entered & np.uint64(RECENT - 1)] = top - second
                 entered += np.uint64(1)
@@ -158,6 +173,8 @@ def watch_several(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Wat
         for k in range(slots):
             if elders[k] >= 0:
                 pair[k, label, wrong[elders[k]], wrong[k]] += 1
+                if level.size > 0:
+                    cost_pair[k, paid[elders[k]], paid[k]] += 1
     board.progress[0] = entered
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from onepass.certificates.score_bins import border_levels
+from onepass.costs import Costs
 from onepass.errors import LimitError
 from onepass.looks import last_look
 from onepass.loop import head_of, watch
@@ -41,19 +42,28 @@ def next_freezing(rounds: int) -> int:
 
 
 class WatchedModels:
-    """The candidates of one pass; `memory` is what their weights may take, `hinge` whether hinge losses are counted."""
+    """The candidates of one pass; `memory` is what their weights may take, `hinge` whether hinge losses are counted.
 
-    def __init__(self, classes: int, bias: float, memory: int, *, hinge: bool = False) -> None:
+    What rows cost is counted of several classes; of two, mistakes per class tell it.
+    """
+
+    def __init__(
+        self, classes: int, bias: float, memory: int, *, hinge: bool = False, costs: Costs | None = None
+    ) -> None:
         self.classes, self.bias, self.memory = classes, bias, memory
         self.outputs = outputs_of(classes)
         self.slots = MOST if classes == 2 else MOST_SEVERAL
         self.width = 0
         self.since = 0  # the round at which the number of slots was last changed
-        self.counts: Watched = nothing_watched(self.slots, classes)
-        self.at_look: Watched = nothing_watched(self.slots, classes)  # the counts at the last look
+        self.level = level_table(classes, costs)
+        self.counts: Watched = self._nothing(self.slots)
+        self.at_look: Watched = self._nothing(self.slots)  # the counts at the last look
         self.tally: Tally | None = empty_tally(self.slots) if hinge else None
         self.sums: dict[int, Floats] = {}  # round → Σ of the hypothesis in use up to it, for the last octave
-        self.board = _board(self.slots, self.outputs, 0)
+        self.board = _board(self.slots, self.outputs, 0, self.level)
+
+    def _nothing(self, slots: int) -> Watched:
+        return nothing_watched(slots, self.classes, levels_in(self.level))
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
@@ -144,15 +154,19 @@ class WatchedModels:
         self._fit_slots(len(total) - 1, s)
         counts, slot = self.counts, self._slot_of(s)
         newest = np.argsort(-counts.frozen, kind="stable")[: min(PLANNED_FROM, self.slots)]
-        plan = counts.pair[newest[counts.frozen[newest] > 0]].sum(axis=0)
+        newest = newest[counts.frozen[newest] > 0]
+        plan, cost_plan = counts.pair[newest].sum(axis=0), counts.cost_pair[newest].sum(axis=0)
         elder = self._elder_of(s)
         elder_slot = -1 if elder == 0 else self._slot_of(elder)
-        known = [array[elder_slot].copy() for array in (counts.rows, counts.mistakes, counts.plan)]
+        its = (counts.rows, counts.mistakes, counts.plan, counts.costs, counts.cost_plan)
+        known = [array[elder_slot].copy() for array in its]
         for array in counts:
             array[slot] = 0
-        counts.frozen[slot], counts.elder[slot], counts.plan[slot] = s, elder, plan
+        counts.frozen[slot], counts.elder[slot] = s, elder
+        counts.plan[slot], counts.cost_plan[slot] = plan, cost_plan
         if elder:
-            counts.elder_rows[slot], counts.elder_mistakes[slot], counts.elder_plan[slot] = known
+            counts.elder_rows[slot], counts.elder_mistakes[slot], counts.elder_plan[slot] = known[:3]
+            counts.elder_costs[slot], counts.elder_cost_plan[slot] = known[3:]
         counts.borders[slot] = self._borders()
         if self.tally is not None:
             for array in self.tally:
@@ -232,10 +246,10 @@ class WatchedModels:
         lines = {s: self._slot_of(s) for s in kept}
         board, counts, at_look, tally = self.board, self.counts, self.at_look, self.tally
         self.slots, self.classes, self.outputs = slots, classes, outputs_of(classes)
-        self.board = _board(slots, self.outputs, self.width if kept else 0)
+        self.board = _board(slots, self.outputs, self.width if kept else 0, self.level)
         self.board.recent[:], self.board.progress[0] = board.recent, board.progress[0]
         where = {self._slot_of(s): line for s, line in lines.items()}
-        self.counts, self.at_look = (_moved(old, nothing_watched(slots, classes), where) for old in (counts, at_look))
+        self.counts, self.at_look = (_moved(old, self._nothing(slots), where) for old in (counts, at_look))
         for s, candidate in weights.items():
             first = self._slot_of(s) * self.outputs
             self._lanes(self.board.weights)[: len(candidate) - 1, first : first + self.outputs] = candidate[1:]
@@ -292,7 +306,7 @@ class WatchedModels:
         self.counts, self.at_look, self.tally = state["counts"], state["at_look"], state["tally"]
         self.sums, self.width, self.since = state["sums"], state["width"], state["since"]
         self.slots = state["counts"].frozen.size
-        board = _board(self.slots, self.outputs, 0)
+        board = _board(self.slots, self.outputs, 0, self.level)
         self.board = board._replace(**{name: state[name] for name in ("weights", "intercepts", "recent", "progress")})
         self._seat()
 
@@ -302,7 +316,7 @@ class WatchedModels:
         need_fields(state, self.state(), what)
         slots = getattr(getattr(state["counts"], "frozen", None), "size", 0)
         need(slots in {self.slots >> halvings for halvings in range(3)} and slots >= FEWEST, what)
-        pattern, lanes = nothing_watched(slots, self.classes), slots * self.outputs
+        pattern, lanes = self._nothing(slots), slots * self.outputs
         for counts in (state["counts"], state["at_look"]):
             need(isinstance(counts, Watched), what)
             need_same_shapes(counts, pattern, what)
@@ -367,8 +381,19 @@ def _copied(counts: Watched) -> Watched:
     return Watched._make(array.copy() for array in counts)
 
 
-def _board(slots: int, outputs: int, room: int) -> Board:
+def level_table(classes: int, costs: Costs | None) -> Ints:
+    """Which level of cost [label, prediction] has, where that is counted; else an empty table."""
+    return np.zeros((0, 0), dtype=np.int64) if costs is None or classes == 2 else costs.level
+
+
+def levels_in(level: Ints) -> int:
+    """How many levels of cost are told apart."""
+    return int(level.max(initial=-1)) + 1
+
+
+def _board(slots: int, outputs: int, room: int, level: Ints) -> Board:
     lanes = slots * outputs
     weights, intercepts, sums = np.zeros(room * lanes), np.zeros(lanes), np.zeros(4 * lanes)
     elders, progress = np.full(slots, -2), np.array([0, -1, -1, -1])
-    return Board(weights, intercepts, sums, np.zeros(slots, dtype=np.uint8), elders, np.zeros(RECENT), progress)
+    wrong, paid = np.zeros(slots, dtype=np.uint8), np.zeros(slots, dtype=np.int64)
+    return Board(weights, intercepts, sums, wrong, elders, np.zeros(RECENT), progress, level, paid)

@@ -43,7 +43,7 @@ missed. All these hold together with probability 1 − δ, beside the risk, whic
   --max-false-alarm A    cut the scores so that at most this share of the negative class is called positive; the model
                          keeps the threshold, and predict applies it. Or --max-miss A, --min-precision P
   --cost yes,no=5        certify the mean cost in place of the share of mistakes: what a yes taken for a no costs; may
-                         be repeated, and must be said of both mistakes
+                         be repeated, and must be said of every mistake that the classes allow
   --expected-rows N      about how many rows will come; it makes certificates a little smaller, and need not be true.
                          Where files tell it, nothing need be said
   predict --proba        how probable each class is, by what came of such scores on later rows
