@@ -14,6 +14,7 @@ from onepass.certificates import Certificate, betting, certify, dekel2008, dekel
 from onepass.conversions import CONVERSIONS
 from onepass.errors import ConversionError
 from onepass.passes import Pass
+from onepass.trace import merge
 from onepass.trace.tally import BETS
 from strategies import csr, dyadic
 
@@ -103,6 +104,102 @@ def test_all_cutoffs_equal_brute_force_over_every_k(learner, options, loss, boun
     B = oracles.counted(ends, found.choice.value)
     run_number = np.concatenate([[0], np.cumsum(ends)])[: trace.rounds].astype(int)
     np.testing.assert_array_equal(q, np.bincount(run_number[B], minlength=len(q)))
+
+
+# --- what members do to each class, and what that costs ---------------------------------------------------------------
+
+CLASS_COST = np.array([[0.0, 1.0, 5.0], [2.0, 0.0, 1.0], [4.0, 5.0, 0.0]])
+
+
+def replayed(X, y, classes):
+    """(the code of each row's label, what the perceptron of that round took it for), every hypothesis kept."""
+    Z = np.hstack([np.ones((len(X), 1)), X])
+    W = oracles.hypotheses(Z, y, oracles.perceptron, Z.shape[1] if classes == 2 else (Z.shape[1], classes))
+    codes, said = ((y > 0).astype(int) if classes == 2 else y), []
+    for w, z, label, code in zip(W, Z, y, codes, strict=False):
+        d, margin = oracles.direction(w, z, label)
+        said.append(code if margin > 0 else 1 - code if classes == 2 else int(np.argmin(d[0])))
+    return codes, np.array(said)
+
+
+def rules_of(ends, everything):
+    """{conversion: [(value, rounds counted, price)]} of a run whose hypotheses end in these rounds."""
+    rounds, starts = len(ends), np.concatenate([[0], np.flatnonzero(ends) + 1])
+    longest = int(np.diff(np.concatenate([starts, [rounds]])).max())
+    cutoffs = range(longest) if everything else [k for k in oracles.grid(longest) if k < longest]
+    return {
+        "average": [(0, np.ones(rounds, dtype=bool), 1.0)],
+        "suffix": [(s, np.arange(rounds) >= s, 1 / ((s + 1) * (s + 2))) for s in starts if s < rounds],
+        "cutoff": [(k, oracles.counted(ends, k), 1 / ((i + 1) * (i + 2))) for i, k in enumerate(cutoffs)],
+    }
+
+
+@pytest.mark.parametrize(
+    ("classes", "options"), [(2, {}), (3, {}), (3, {"cutoffs": "all"}), (3, {"max_trace_memory": 9000})]
+)
+def test_joint_rates_and_costs_of_members_are_the_definition(classes, options):
+    X, y = dyadic(4, 250, 4, classes, noise=0.1)
+    names = [-1, 1] if classes == 2 else [0, 1, 2]
+    costs = {(names[a], names[b]): CLASS_COST[a, b] for a in range(classes) for b in range(classes) if a != b}
+    run = Pass("perceptron", classes=names, conversion="cutoff", cost=costs, order_alarm=False, **options)
+    run.feed(csr(X), y)
+    codes, said = replayed(X, y, classes)
+    largest = CLASS_COST[:classes, :classes].max()
+    x, ends = CLASS_COST[codes, said] / largest, (codes != said).astype(float)
+    for name, rules in rules_of(ends, "cutoffs" in options).items():
+        if name == "suffix" and run.trace().compacted:
+            continue
+        found = run.certificate(name)
+        bounds = [largest * oracles.betting(x[B], DELTA * price) for _, B, price in rules]
+        assert (found.loss, found.covers, found.loss_bound) == ("cost", "members", largest)
+        assert found.risk == pytest.approx(min(bounds), rel=1e-6)
+        _, B, price = next(rule for rule in rules if rule[0] == (found.choice.value or 0))
+        assert found.empirical == pytest.approx(largest * x[B].mean())
+        rates = found.rates
+        assert (rates.covers, rates.frozen, rates.parts) == ("members", None, classes)
+        for code, rate in enumerate(rates.rates):
+            wrong = (codes == code) & (ends == 1)
+            assert (rate.name, rate.label, rate.observed) == ("joint miss", names[code], wrong[B].mean())
+            assert rate.bound == pytest.approx(oracles.betting(wrong[B], DELTA * price / classes), rel=1e-6)
+        assert "of the ensemble's members, on average" in str(found)
+        assert "of the ensemble's members, on average" in str(rates)
+        assert Certificate.from_dict(json.loads(json.dumps(found.as_dict()))) == found
+
+
+def test_rates_asked_late_are_those_of_the_rounds_certified():
+    X, y = dyadic(4, 400, 4, noise=0.1)
+    for name in ("average", "cutoff", "suffix"):
+        early, late = (Pass("perceptron", conversion=name, order_alarm=False) for _ in range(2))
+        early.feed(X[:200], y[:200])
+        late.feed(X[:200], y[:200])
+        asked = late.certificate()
+        late.feed(X[200:], y[200:])
+        assert asked.rates == early.certificate().rates
+
+
+def test_mistakes_by_kind_add_up_over_parts():
+    X, y = dyadic(6, 300, 4, 3, noise=0.1)
+    runs = [Pass(learner, classes=[0, 1, 2], conversion="cutoff") for learner in ("adaptive", "adaptive")]
+    for run, part in zip(runs, (slice(0, 150), slice(150, 300)), strict=True):
+        run.feed(X[part], y[part])
+    together = merge([run.trace() for run in runs])
+    np.testing.assert_array_equal(together.tally.kinds, sum(run.trace().tally.kinds for run in runs))
+    assert together.tally.kinds.sum() == sum(run.mistakes for run in runs)
+    rates = certify(together, "average").rates.rates
+    assert [round(300 * rate.observed) for rate in rates] == together.tally.kinds.sum(axis=0).tolist()
+
+
+def test_costs_that_members_cannot_have_are_refused():
+    dear = {("a", "b"): 1.0, ("b", "a"): 2.0, ("a", "a"): 0.5}
+    with pytest.raises(ConversionError, match="only mistakes are counted"):
+        Pass(conversion="average", cost=dear)
+    with pytest.raises(ConversionError, match="choose the conversion frozen"):
+        Pass(conversion="last", cost={("a", "b"): 1.0, ("b", "a"): 2.0})
+    run = Pass("perceptron", cost=dear, conversion="frozen")
+    run.feed(np.eye(2), ["a", "b"])
+    assert run.certificate("average").loss == "zero_one"
+    with pytest.raises(ValueError, match="loss: one of"):
+        run.certificate("average", loss="cost")
 
 
 def test_first_hypothesis_counts_one_round_more():

@@ -245,7 +245,7 @@ def test_rows_that_grow_wider_are_learned_once(monkeypatch, learner, classes):
         ({"cost": {(a, 0): 1.0 for a in range(9)}}, "and 56 more are missing"),
         ({"cost": {("a", "b"): 1.0, ("b", "a"): 1.0}, "classes": ["a", "c"]}, "cost: it speaks of"),
         ({"cost": {("a", "b"): 1.0, ("b", "a"): 1.0}, "max_miss": 0.1}, "cost: a threshold's target"),
-        ({"cost": {("a", "b"): 1.0, ("b", "a"): 1.0}, "conversion": "cutoff"}, "cost: .* the conversion frozen"),
+        ({"cost": {("a", "b"): 1.0, ("b", "a"): 1.0}, "conversion": "longest"}, "cost: .* the conversion frozen"),
         ({"validation_fraction": 1.0}, "validation_fraction: "),
         ({"stop_at": 0.0}, "stop_at: "),
         ({"horizon": math.inf}, "horizon: a whole number"),

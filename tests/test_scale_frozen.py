@@ -308,3 +308,25 @@ def test_text_is_learned_as_well_as_in_one_pass():
     errors = [(run.model().predict(X[12_000:]) != y[12_000:]).mean() for run in (merged, plain)]
     assert errors[0] < 1.1 * errors[1]
     assert errors[0] < merged.certificate().risk < 1.1 * plain.certificate().risk
+
+
+@pytest.mark.parametrize("conversion", ["cutoff", "average"])
+def test_joint_rates_and_costs_of_members_on_several_machines(conversion):
+    """Counts of all chunks add; with one wave they are those of the chunks' own passes."""
+    X, y = dyadic(8, 600, 4, 3, noise=0.1)
+    cost = {(a, b): 1.0 + 2.0 * a + b for a in range(3) for b in range(3) if a != b}
+    options = {"learner": "perceptron", "conversion": conversion, "cost": cost}
+    merged = learn(cut(pieces(X, y, 4)), waves=1, **options)
+    mistakes, spent = np.zeros(3), 0.0
+    for rows, labels in pieces(X, y, 4):
+        one = Pass(**options)
+        one.feed(rows, labels)
+        kinds, counted = one.trace().terms.kinds, one.trace().tally.kinds.sum(axis=0)
+        np.add.at(mistakes, kinds.label, counted)
+        spent += counted @ kinds.cost * max(cost.values())
+    certificate = merged.certificate("average" if conversion == "average" else None)
+    assert (certificate.loss, certificate.covers) == ("cost", "members")
+    if certificate.counted == 600:
+        assert certificate.empirical == pytest.approx(spent / 600)
+        assert [rate.observed for rate in certificate.rates.rates] == (mistakes / 600).tolist()
+    assert certificate.empirical < certificate.risk < max(cost.values())

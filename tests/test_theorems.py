@@ -69,6 +69,42 @@ def covered(world, run, trace, certificate, hypotheses):
     return float(q @ world.risk(hypotheses, certificate.loss)) / q.sum()
 
 
+def joint_risks(world, W):
+    """(2, hypotheses): P(y = c and called otherwise) of c = −1, 1, of each column of W."""
+    score = world.points @ W[1:] + W[0]
+    chance = np.where(world.label > 0, 1.0 - world.flip, world.flip)  # of the label 1
+    return np.array([(world.probability * (1 - chance)) @ (score >= 0), (world.probability * chance) @ (score <= 0)])
+
+
+def joint_failures(runs, delta, copies=1):
+    """Runs in which, at some prefix and of some ensemble, a joint rate, or the mean cost, of the members was false."""
+    failed, costs = [0, 0], np.array([[1.0], [4.0]])
+    for seed in range(runs):
+        world, wrong = World(seed), [False, False]
+        X, y = world.draw(seed + 1_000_000, 120 // copies)
+        X, y = np.repeat(X, copies, axis=0), np.repeat(y, copies)
+        told = {"cost": {(-1, 1): 1.0, (1, -1): 4.0}, "order_alarm": False, "repeat_alarm": False}
+        run = Pass("perceptron", conversion="cutoff", delta=delta, **told)
+        for first, last in ((0, 30), (30, 120)):
+            run.feed(X[first:last], y[first:last])
+            trace = run.trace()
+            joint = joint_risks(world, every_hypothesis(trace))
+            for name in ("average", "cutoff", "suffix"):
+                certificate = run.certificate(name)
+                q = CONVERSIONS[name].members(trace, certificate.choice.value or 0)
+                true = joint @ q / q.sum()
+                wrong[0] |= any(t > rate.bound for t, rate in zip(true, certificate.rates.rates, strict=True))
+                wrong[1] |= bool((true @ costs)[0] > certificate.risk)
+        failed = [n + one for n, one in zip(failed, wrong, strict=True)]
+    return failed
+
+
+def test_joint_rates_and_costs_of_members_hold():
+    """Three ensembles, any of them false at either of two prefixes: 0.1 for each, 0.3 for one of them."""
+    assert max(joint_failures(60, 0.1)) <= int(binom.ppf(0.999, 60, 0.3))
+    assert min(joint_failures(20, 0.1, copies=12)) > 14
+
+
 def failures(learner, options, bound, conversion_names, order="as drawn"):
     """In how many of the runs a certificate was false at some prefix, per conversion."""
     failed = dict.fromkeys(conversion_names, 0)

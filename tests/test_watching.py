@@ -103,7 +103,7 @@ def test_costs_of_several_go_on_after_a_checkpoint_and_with_fewer_models(tmp_pat
     other.feed(X[222:], y[222:])
     assert same_state(whole.state(), other.state())
     assert_counts(whole, watched(in_use("perceptron", X, y, 3), X, y, 2, 3, COST))
-    with pytest.raises(CheckpointError, match="watched models"):
+    with pytest.raises(CheckpointError, match="not that of a pass with these options"):
         made("perceptron", 3, max_watch_memory=8 * 6 * 3 * 2).check_state(run.state())
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from onepass.certificates import check, target_of
+from onepass.conversions import conversion_named
 from onepass.costs import cost_of
 from onepass.errors import ConversionError
 from onepass.labels import MOST, Label, sortable
@@ -150,8 +151,16 @@ class Options:
         if self.cost is None:
             return
         self.cost = cost_of(self.cost)
-        if self.conversion != "frozen":
-            raise ConversionError("cost: it is certified of a watched model: choose the conversion frozen")
+        rule = conversion_named(self.conversion)
+        if not (rule.watched or rule.ensemble):
+            raise ConversionError(
+                "cost: it is certified of a watched model, or of an ensemble's members: choose the conversion frozen"
+            )
+        if rule.ensemble and any(value for label, prediction, value in self.cost if label == prediction):
+            raise ConversionError(
+                "cost: of an ensemble's members only mistakes are counted, and here what is right costs something: "
+                "choose the conversion frozen"
+            )
         if self.target is not None:
             raise ValueError("cost: a threshold's target and costs are two aims: declare one of them")
         labels = {label for label, _, _ in self.cost}

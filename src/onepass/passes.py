@@ -26,7 +26,7 @@ from onepass.certificates.score_bins import flip as flip_bins
 from onepass.certified import Certified, Question
 from onepass.conversions import conversion_named
 from onepass.conversions.frozen import prices
-from onepass.costs import costs_of
+from onepass.costs import Costs, costs_of
 from onepass.errors import ConversionError, DataError, LimitError, StoppedError
 from onepass.files import sha256
 from onepass.guards import Guards
@@ -46,6 +46,7 @@ from onepass.runs import RENEW, Carried, Frame, LearnerRun, UnsoundError, begin
 from onepass.scaling import AUTO_ROWS, RowScaling
 from onepass.state_checks import is_count, need, need_fields
 from onepass.trace import Hypotheses, Survivor, Terms, Trace, Updates
+from onepass.trace.kinds import mistake_kinds
 from onepass.trace.tally import Tally
 from onepass.voted import VotedModel
 from onepass.watching import WatchedModels, next_freezing
@@ -150,6 +151,7 @@ class Pass(Options, Certified):
             self._elapsed,
             needs_log,
             bool(self.watch),
+            mistake_kinds(self.intake.labels.count, self._costs).table,
         )
         return begin(self.learner, frame, self._background, self._origin)
 
@@ -160,9 +162,12 @@ class Pass(Options, Certified):
         return copy.deepcopy(self)  # two passes that write into one log would write past its end
 
     def _watching(self) -> WatchedModels:
-        hinge, labels = self.loss == "hinge", self.intake.labels
-        costs = None if self.cost is None else costs_of(self.cost, labels.classes)
-        return WatchedModels(labels.count, self._bias, self.max_watch_memory, hinge=hinge, costs=costs)
+        hinge, classes = self.loss == "hinge", self.intake.labels.count
+        return WatchedModels(classes, self._bias, self.max_watch_memory, hinge=hinge, costs=self._costs)
+
+    @property
+    def _costs(self) -> Costs | None:
+        return None if self.cost is None else costs_of(self.cost, self.intake.labels.classes)
 
     def _guarding(self) -> Guards:
         return Guards(
@@ -635,7 +640,7 @@ class Pass(Options, Certified):
             alive=alive,
             tally=ledger.tally,
             first=ledger.first or Survivor(0, self.rounds, None),
-            ended=None if log is None else Updates(log.round, log.margin),
+            ended=None if log is None else Updates(log.round, log.margin, log),
             pocket=None if columns is None else columns.longest(ledger.updates, alive),
             fineness=3 if columns is None else columns.bits,
             candidates=None if self.candidates is None else self.candidates.losses(),

@@ -51,9 +51,10 @@ class Certificate:
 
     @cached_property
     def rates(self) -> Rates | None:
-        """Miss and false-alarm rate, precision, …, of a watched model, with which of them hold together.
+        """Miss and false-alarm rate, precision, …, of a watched model; of members the share misjudged of each class.
 
-        None: it speaks of members, or a threshold has its own. They have a δ of their own.
+        They say which of them hold together, and have a δ of their own. None: a threshold has its own, or it speaks of
+        a hypothesis of which classes are not counted.
         """
         return None if self.made is None or self.withheld is not None else self.made()
 
@@ -136,7 +137,9 @@ class Certificate:
         says = f"{self._claim(confidence)} {self._subject} ({rule})."
         if self.threshold is not None:
             says = f"{self.threshold} {says}"
-        if self.covers == "members":
+        if self.covers == "members" and self.loss == "cost":
+            says += " Nothing follows for their vote or their averaged vector (`frozen` certifies the model itself)."
+        elif self.covers == "members":
             says += (
                 " The members are gone after compaction, and nothing follows for their averaged vector (the conversion "
                 "`frozen` certifies the model itself)."
@@ -151,7 +154,8 @@ class Certificate:
     def _claim(self, confidence: str) -> str:
         """The first sentence, without a term of art where the loss needs none."""
         if self.loss in ("cost", "given"):
-            return f"With probability {confidence}, the {_WORDS[self.loss]} is at most {round_up(self.risk)}."
+            who = " of the ensemble's members, on average," if self.covers == "members" else ""
+            return f"With probability {confidence}, the {_WORDS[self.loss]}{who} is at most {round_up(self.risk)}."
         beside = f" ({self.baseline})" if self.baseline is not None else ""
         said = f"With probability {confidence}, at most {round_up(100 * self.risk, 2)} % of new rows like these will be"
         who = " by the ensemble's members, on average" if self.covers == "members" else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -12,8 +13,11 @@ from onepass.certificates.baseline import baseline
 from onepass.certificates.betting import betting, excess
 from onepass.certificates.certificate import Certificate
 from onepass.certificates.dekel2008 import dekel2008, dekel2008_a
-from onepass.certificates.deployed import declared_costs, deployed, rates_of
+from onepass.certificates.deployed import Deployed, deployed, rates_of
+from onepass.certificates.joint import class_mistakes, joint_rates
+from onepass.certificates.rates import Rates
 from onepass.conversions import Choices, Conversion, conversion_named
+from onepass.conversions.choices import KindLoss, Loss
 from onepass.errors import ConversionError
 from onepass.guards.duplicates import share
 from onepass.trace import Evidence
@@ -40,7 +44,7 @@ def certify(
     check(conversion, delta, bound)
     rule = conversion_named(conversion)
     loss = certified_loss(evidence, conversion, loss)
-    C = _largest(evidence, loss)
+    C = largest_loss(evidence, loss)
     withheld = "; ".join(evidence.void) or None
     if evidence.rounds == 0:
         withheld = "no row has been learned yet"
@@ -53,17 +57,18 @@ def certify(
         )
     model = deployed(evidence, delta, loss) if rule.watched and loss != "hinge" else None
     if model is not None:
-        pick = _Pick(model.risk / C, model.frozen, model.losses, model.rows)
+        pick = _Pick(model.risk / C, model.frozen, model.losses, model.rows, model.price)
     elif not evidence.rounds or (rule.watched and loss != "hinge"):
-        pick = _Pick(1.0, 0, 0.0, 0)
+        pick = _Pick(1.0, 0, 0.0, 0, 1.0)
     else:
-        pick = (_best_betting if bound == "betting" else _best_dekel2008)(evidence, rule, loss, delta)
+        counted = counted_loss(evidence, loss)
+        pick = (_best_betting if bound == "betting" else _best_dekel2008)(evidence, rule, counted, delta)
     return Certificate(
         risk=math.nan if withheld else C * pick.mu,
         delta=delta,
         conversion=conversion,
         choice=rule.describe(pick.value),
-        covers="members" if rule.ensemble and loss == "zero_one" else "model",
+        covers="members" if rule.ensemble and loss != "hinge" else "model",
         loss=loss,
         loss_bound=C,
         bound=bound,
@@ -77,15 +82,33 @@ def certify(
         repeated=None if evidence.duplicates is None else share(evidence.duplicates),
         threshold=None if model is None else model.threshold,
         baseline=baseline(evidence, 0 if model is None else model.frozen),
-        made=None if model is None else partial(rates_of, model, evidence.terms, delta),
+        made=_rates(evidence, rule, model, pick, delta),
     )
 
 
-def _largest(evidence: Evidence, loss: str) -> float:
+def _rates(
+    evidence: Evidence, rule: Conversion, model: Deployed | None, pick: _Pick, delta: float
+) -> Callable[[], Rates | None] | None:
+    """What gives the rates: all of a watched model, joint ones of members."""
+    if model is not None:
+        return partial(rates_of, model, evidence.terms, delta)
+    if not rule.ensemble or not pick.rounds:
+        return None
+    counted = class_mistakes(evidence, rule.mistakes(evidence, pick.value), pick.rounds, pick.price)
+    return None if counted is None else partial(joint_rates, counted, delta)
+
+
+def counted_loss(evidence: Evidence, loss: str) -> Loss:
+    """The loss as conversions count it: what mistakes cost is known by their kind."""
+    return KindLoss(evidence.terms.kinds.cost) if loss == "cost" else loss
+
+
+def largest_loss(evidence: Evidence, loss: str) -> float:
     """C: the largest loss."""
     terms = evidence.terms
     if loss == "cost":
-        return declared_costs(terms).largest
+        assert terms.costs is not None
+        return terms.costs.largest
     return 1.0 if loss == "zero_one" else terms.loss_bound or 1.0
 
 
@@ -100,12 +123,12 @@ def check(conversion: str, delta: float, bound: str) -> None:
 
 def certified_loss(evidence: Evidence, conversion: str, loss: str | None) -> str:
     """The loss to certify, or a refusal where it has no bound."""
-    bounded = evidence.terms.loss_bound is not None
+    bounded, rule = evidence.terms.loss_bound is not None, conversion_named(conversion)
     if loss is None:
-        if conversion_named(conversion).watched:
-            return "zero_one" if evidence.terms.cost is None else "cost"
-        return "hinge" if bounded else "zero_one"
-    if loss == "cost" and evidence.terms.cost is not None and conversion_named(conversion).watched:
+        if _counts_costs(evidence, rule):
+            return "cost"
+        return "hinge" if bounded and not rule.watched else "zero_one"
+    if loss == "cost" and _counts_costs(evidence, rule):
         return loss
     if loss not in LOSSES:
         raise ValueError(f"loss: one of {', '.join(LOSSES)} expected, got {loss!r}")
@@ -117,6 +140,14 @@ def certified_loss(evidence: Evidence, conversion: str, loss: str | None) -> str
     return loss
 
 
+def _counts_costs(evidence: Evidence, rule: Conversion) -> bool:
+    """Whether it is known what this conversion cost: of members only mistakes are counted, and right must cost 0."""
+    costs = evidence.terms.costs
+    if costs is None or not (rule.watched or rule.ensemble):
+        return False
+    return rule.watched or not np.diag(costs.table).any()
+
+
 class _Pick(NamedTuple):
     """One line of a family and the bound it has."""
 
@@ -124,9 +155,10 @@ class _Pick(NamedTuple):
     value: int
     losses: float
     rounds: int
+    price: float
 
 
-def _best_betting(evidence: Evidence, conversion: Conversion, loss: str, delta: float) -> _Pick:
+def _best_betting(evidence: Evidence, conversion: Conversion, loss: Loss, delta: float) -> _Pick:
     """The choice with the smallest bound. All are tested at the best μ so far; only one that beats it is bisected."""
     best = None
     for block in conversion.choices(evidence, loss):
@@ -148,7 +180,7 @@ def _best_betting(evidence: Evidence, conversion: Conversion, loss: str, delta: 
     return best
 
 
-def _best_dekel2008(evidence: Evidence, conversion: Conversion, loss: str, delta: float) -> _Pick:
+def _best_dekel2008(evidence: Evidence, conversion: Conversion, loss: Loss, delta: float) -> _Pick:
     """The choice with the smallest bound; the whole family costs ln(m²/δ) in place of ln(m/δ)."""
     a = dekel2008_a(evidence.rounds, evidence.terms.horizon, delta, family=conversion.family)
     best = None
@@ -163,7 +195,7 @@ def _best_dekel2008(evidence: Evidence, conversion: Conversion, loss: str, delta
 
 
 def _pick(block: Choices, i: int, mu: float) -> _Pick:
-    return _Pick(mu, int(block.value[i]), float(block.losses[i]), int(block.rounds[i]))
+    return _Pick(mu, int(block.value[i]), float(block.losses[i]), int(block.rounds[i]), float(block.price[i]))
 
 
 def _assumptions(evidence: Evidence) -> tuple[str, ...]:

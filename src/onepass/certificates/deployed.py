@@ -17,7 +17,7 @@ from onepass.certificates.rates import Rates, rates
 from onepass.certificates.threshold import MISS, Confidence, Target, Threshold, choose_threshold, risk_at
 from onepass.conversions.frozen import need_watched
 from onepass.conversions.frozen import prices as prices_of
-from onepass.costs import Costs, costs_of
+from onepass.costs import Costs
 from onepass.errors import ConversionError
 from onepass.labels import Label, sortable
 from onepass.rows import Floats
@@ -52,7 +52,7 @@ def deployed(evidence: Evidence, delta: float, loss: str) -> Deployed | None:
     if not counts.frozen.any():
         return None
     prices = prices_of(evidence)
-    costs = declared_costs(terms) if loss == "cost" else None
+    costs = terms.costs if loss == "cost" else None
     if costs is not None:
         slot = _cheapest(at_look, delta, prices, costs)
     else:
@@ -117,12 +117,6 @@ def positive_of(labels: Sequence[Label], positive: Label | None) -> Label:
     if positive is not None and positive not in labels:
         raise ConversionError(f"positive: {positive!r} is not one of the classes {', '.join(map(str, labels))}")
     return sorted(labels, key=sortable)[-1] if positive is None else positive
-
-
-def declared_costs(terms: Terms) -> Costs:
-    """The costs that were declared, by the labels' numbers."""
-    assert terms.cost is not None
-    return costs_of(terms.cost, terms.labels)
 
 
 def rates_of(model: Deployed, terms: Terms, delta: float) -> Rates | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from onepass.certificates.rates import Rate, Rates
 
 SHOWN = 8  # rates of several classes; --json has all
-NAMES = {"miss": "miss rate", "false alarm": "false-alarm rate", "cost": "mean cost"}
+NAMES = {"miss": "miss rate", "false alarm": "false-alarm rate"}
 
 
 def lines(rates: Rates) -> list[str]:
@@ -26,7 +26,8 @@ def lines(rates: Rates) -> list[str]:
         said.append(f"({left_out:,} more classes, whose bounds are smaller: --json has all)")
     free = [_name(rate) for rate in rates.rates if rate.free]
     follows = f" (δ shared out among {rates.parts}; {free[0]} follows)" if free else ""
-    said.append(f"With probability {100 * (1 - rates.delta):.6g} % all of them hold together{follows}.")
+    whose = " of the ensemble's members, on average" if rates.covers == "members" else ""
+    said.append(f"With probability {100 * (1 - rates.delta):.6g} % all of them hold together{whose}{follows}.")
     return said
 
 
@@ -40,6 +41,8 @@ def _shown(rates: Sequence[Rate]) -> tuple[list[Rate], int]:
 
 
 def _name(rate: Rate) -> str:
+    if rate.name == "joint miss":
+        return f"misjudged rows of {label_text(rate.label)}"
     name = NAMES.get(rate.name, rate.name)
     return name if rate.label is None else f"{name} of {label_text(rate.label)}"
 

@@ -27,7 +27,7 @@ _WORDS = {
     "precision": "precision of {}",
     "F1": "F1 of {}",
     "balanced error": "balanced error",
-    "cost": "mean cost",
+    "joint miss": "share of rows that are {} and misjudged",
 }
 
 
@@ -35,13 +35,13 @@ _WORDS = {
 class Rate:
     """One rate with its bound: at most that, or (precision and F1) at least."""
 
-    name: str  # "miss", "false alarm", "precision", "F1", "balanced error" or "cost"
+    name: str  # "miss", "false alarm", "precision", "F1", "balanced error" or, of members, "joint miss"
     label: Label | None  # the class that it speaks of; None: of all
     bound: float
     at_most: bool
     observed: float  # the same rate in the rows counted; NaN where there is none
     counted: int  # rows
-    trivial: float  # what the bound is before any row: 1, 0, or the largest cost
+    trivial: float  # what the bound is before any row: 1 or 0
     free: bool = False  # it follows from the others and takes no part of δ
 
     @property
@@ -78,17 +78,18 @@ class Rate:
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of one candidate that hold together, with probability 1 − δ, at all times at once.
+    """Rates of one candidate, or of an ensemble's members, that hold together, at all times, with probability 1 − δ.
 
     Each that is not free was given δ·price/parts. The certificate of the risk has a δ of its own.
     """
 
     delta: float
-    price: float  # of the candidate
+    price: float  # of the candidate, or of the choice among ensembles
     parts: int  # among how many rates δ·price was shared out
-    frozen: int  # the round of the candidate
-    positive: Label | None  # which class "false alarm" and F1 speak of; None: there are several
+    frozen: int | None  # the round of the candidate; None: they are of members
+    positive: Label | None  # which class "false alarm" and F1 speak of; None: there are several, or they are of members
     rates: tuple[Rate, ...]
+    covers: str = "model"  # or "members": then what they say is true of these on average, and of no model
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -110,10 +111,17 @@ class Rates:
         probability = f"{100 * (1 - self.delta):.6g} %"
         follows = f"; the {_WORDS[free[0].name]} follows from these" if free else ""
         return (
-            f"With probability {probability} {together} for the model frozen after row {self.frozen:,}, at all times "
-            f"at once: {'; '.join(map(str, shown + free))}{more}. δ = {self.delta:g} is shared out among {self.parts} "
+            f"With probability {probability} {together} {self._subject}, at all times at once: "
+            f"{'; '.join(map(str, shown + free))}{more}. δ = {self.delta:g} is shared out among {self.parts} "
             f"of them{follows}. The certificate of the risk has a δ of its own."
         )
+
+    @property
+    def _subject(self) -> str:
+        """Whose they are."""
+        if self.covers == "members":
+            return "of the ensemble's members, on average"
+        return f"for the model frozen after row {self.frozen or 0:,}"
 
 
 def rates(

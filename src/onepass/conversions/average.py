@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from onepass.conversions.choices import Choice, Choices, Conversion, one_choice, totals
+from onepass.conversions.choices import Choice, Choices, Conversion, Loss, one_choice, totals
 from onepass.rows import Floats, Ints
 from onepass.trace import Evidence, Trace
 
@@ -20,9 +20,12 @@ class Average(Conversion):
     family: ClassVar[bool] = False
     from_log: ClassVar[bool] = False
 
-    def choices(self, evidence: Evidence, loss: str) -> Iterator[Choices]:
+    def choices(self, evidence: Evidence, loss: Loss) -> Iterator[Choices]:
         losses, log_bets = totals(evidence.tally, loss)
         yield one_choice(0, evidence.rounds, float(losses.sum()), log_bets.sum(axis=0), 1.0)
+
+    def mistakes(self, evidence: Evidence, value: int) -> Ints:
+        return np.asarray(evidence.tally.kinds.sum(axis=0))
 
     def members(self, trace: Trace, value: int | None = None) -> Ints:
         """n_j."""

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from onepass.errors import ConversionError
 from onepass.rows import Array, Floats, Ints
-from onepass.trace import Evidence, Survivor, Trace, combine
+from onepass.trace import Evidence, Survivor, Trace, Updates, combine
 from onepass.trace.tally import BETS, UNIT, Tally, bets
 
 
@@ -32,6 +33,15 @@ class Choice:
 
     def __str__(self) -> str:
         return self.words
+
+
+class KindLoss(NamedTuple):
+    """A loss that each kind of mistake has, X in [0, 1]; what is no mistake has none."""
+
+    values: Floats  # (kinds)
+
+
+Loss = str | KindLoss  # "zero_one", "hinge", or by kind
 
 
 class Choices(NamedTuple):
@@ -56,8 +66,12 @@ class Conversion(ABC):
     unmergeable: ClassVar[str | None] = None  # why several machines cannot give it; None: they can
 
     @abstractmethod
-    def choices(self, evidence: Evidence, loss: str) -> Iterator[Choices]:
+    def choices(self, evidence: Evidence, loss: Loss) -> Iterator[Choices]:
         """The family of rules, in blocks; ConversionError with the remedy where this pass cannot have it."""
+
+    def mistakes(self, evidence: Evidence, value: int) -> Ints:
+        """Mistakes by kind in the rounds that the choice with this value counts; asked of ensembles."""
+        raise ConversionError(f"{self.name}: mistakes are told apart of ensembles only")
 
     @abstractmethod
     def members(self, trace: Trace, value: int | None) -> Ints:
@@ -80,7 +94,14 @@ def price(index: Any) -> Any:
     return 1.0 / ((index + 1.0) * (index + 2.0))
 
 
-def scaled_losses(evidence: Evidence, loss: str, margin: Floats) -> Floats:
+def scaled_losses(evidence: Evidence, loss: Loss, ended: Updates) -> Floats:
+    """X = loss/C of every finished hypothesis."""
+    if isinstance(loss, KindLoss):
+        return np.where(ended.margin <= 0.0, loss.values[ended.kinds(evidence.terms.kinds.table)], 0.0)
+    return _scaled(evidence, loss, ended.margin)
+
+
+def _scaled(evidence: Evidence, loss: str, margin: Floats) -> Floats:
     """X = loss/C of margins, the hinge loss rounded up to a multiple of 2^-30 (see tally)."""
     if loss == "zero_one":
         return np.asarray(margin <= 0.0, dtype=np.float64)
@@ -89,13 +110,18 @@ def scaled_losses(evidence: Evidence, loss: str, margin: Floats) -> Floats:
     return np.minimum(np.ceil(x * UNIT), UNIT) / UNIT
 
 
-def scaled_loss(evidence: Evidence, loss: str, survivor: Survivor) -> float:
+def scaled_loss(evidence: Evidence, loss: Loss, survivor: Survivor) -> float:
     """X of the loss that ended one hypothesis; 0 while it lives."""
-    return 0.0 if survivor.margin is None else float(scaled_losses(evidence, loss, np.array([survivor.margin]))[0])
+    if isinstance(loss, KindLoss):
+        return 0.0 if survivor.kind < 0 else float(loss.values[survivor.kind])
+    return 0.0 if survivor.margin is None else float(_scaled(evidence, loss, np.array([survivor.margin]))[0])
 
 
-def totals(tally: Tally, loss: str) -> tuple[Floats, Floats]:
+def totals(tally: Tally, loss: Loss) -> tuple[Floats, Floats]:
     """(ΣX, S) per line of a tally."""
+    if isinstance(loss, KindLoss):
+        counts = tally.kinds.astype(np.float64)
+        return counts @ loss.values, counts @ np.log1p(-np.outer(loss.values, BETS))
     if loss == "zero_one":
         return tally.mistakes.astype(np.float64), tally.mistakes[:, None].astype(np.float64) * np.log1p(-BETS)
     return tally.units / UNIT, bets(tally)
@@ -104,6 +130,12 @@ def totals(tally: Tally, loss: str) -> tuple[Floats, Floats]:
 def suffix_sums(lines: Array) -> Array:
     """What stands in each line and below it."""
     return np.asarray(np.cumsum(lines[::-1], axis=0)[::-1])
+
+
+def kinds_among(evidence: Evidence, ended: Updates, counted: Array) -> Ints:
+    """Mistakes by kind of the finished hypotheses that count."""
+    kinds = evidence.terms.kinds
+    return np.bincount(ended.kinds(kinds.table)[counted & (ended.margin <= 0.0)], minlength=kinds.label.size)
 
 
 def one_choice(value: int, rounds: int, losses: float, log_bets: Floats, share: float) -> Choices:

@@ -11,6 +11,8 @@ from onepass.conversions.choices import (
     Choice,
     Choices,
     Conversion,
+    Loss,
+    kinds_among,
     one_choice,
     price,
     scaled_loss,
@@ -20,7 +22,7 @@ from onepass.conversions.choices import (
 )
 from onepass.rows import Ints
 from onepass.trace import Evidence, Trace
-from onepass.trace.grid import coarse, points
+from onepass.trace.grid import coarse, floor_index, points
 from onepass.trace.tally import BETS
 
 BLOCK = 4096  # hypotheses whose bets are summed together
@@ -32,7 +34,7 @@ class Cutoff(Conversion):
     name: ClassVar[str] = "cutoff"
     ensemble: ClassVar[bool] = True
 
-    def choices(self, evidence: Evidence, loss: str) -> Iterator[Choices]:
+    def choices(self, evidence: Evidence, loss: Loss) -> Iterator[Choices]:
         if evidence.dropped:
             evidence.need_updates(self.name)
         if evidence.settled is not None:  # wave by wave: one rule, with its price
@@ -43,6 +45,19 @@ class Cutoff(Conversion):
             yield _all_cutoffs(evidence, loss)
         else:
             yield _grid_cutoffs(evidence, loss)
+
+    def mistakes(self, evidence: Evidence, value: int) -> Ints:
+        if evidence.settled is not None:
+            return np.asarray(evidence.settled.tally.kinds[0])
+        if evidence.terms.cutoffs == "all":
+            ended = evidence.need_updates('cutoffs="all"')
+            found = kinds_among(evidence, ended, evidence.run_lengths[:-1] > value)
+        else:
+            found = np.asarray(evidence.tally.kinds[floor_index(value) :].sum(axis=0))
+        first = evidence.first
+        if value > 0 and first.survival == 1 and first.kind >= 0 and found.size:
+            found[first.kind] += 1  # B_0 = 1
+        return found
 
     def members(self, trace: Trace, k: int | None) -> Ints:
         """(n_j − k)₊."""
@@ -55,12 +70,12 @@ class Cutoff(Conversion):
         return Choice(value, f"k = {value:,}")
 
 
-def _opening(evidence: Evidence, loss: str) -> float:
+def _opening(evidence: Evidence, loss: Loss) -> float:
     """X of the first round where no cutoff above 0 counts it already: H_0 ended at once (B_0 = 1 in eq. 3)."""
     return scaled_loss(evidence, loss, evidence.first) if evidence.first.survival == 1 else 0.0
 
 
-def _grid_cutoffs(evidence: Evidence, loss: str) -> Choices:
+def _grid_cutoffs(evidence: Evidence, loss: Loss) -> Choices:
     """k on the cutoff grid; the i-th grid point costs δ/((i+1)(i+2)).
 
     All from the tally: a hypothesis that survived s rounds lies in the bin of the largest grid point below s.
@@ -84,7 +99,7 @@ def _grid_cutoffs(evidence: Evidence, loss: str) -> Choices:
     )
 
 
-def _all_cutoffs(evidence: Evidence, loss: str) -> Choices:
+def _all_cutoffs(evidence: Evidence, loss: Loss) -> Choices:
     """Every k, as in dekel2008; k costs δ/((k+1)(k+2)).
 
     Only 0 and the survival times but the largest can be best: in between ΣL stays and ΣB falls as k grows.
@@ -92,7 +107,7 @@ def _all_cutoffs(evidence: Evidence, loss: str) -> Choices:
     ended = evidence.need_updates('cutoffs="all"')
     order = np.argsort(evidence.run_lengths, kind="stable")[::-1]
     survival = evidence.run_lengths[order]
-    x = np.concatenate([scaled_losses(evidence, loss, ended.margin), [0.0]])[order]
+    x = np.concatenate([scaled_losses(evidence, loss, ended), [0.0]])[order]
     k = np.unique(np.concatenate([[0], survival]))
     k = k[:-1] if k.size > 1 else k
     above = np.searchsorted(-survival, -k, side="left")  # hypotheses 0..above−1 of the order survived more than k

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from onepass.conversions.average import Average
-from onepass.conversions.choices import Choice, Choices, Conversion, totals
+from onepass.conversions.choices import Choice, Choices, Conversion, Loss, totals
 from onepass.conversions.pricing import candidate_price
 from onepass.errors import ConversionError
 from onepass.rows import Floats, Ints
@@ -29,7 +29,7 @@ class Frozen(Conversion):
     betting_only: ClassVar[bool] = True
     watched: ClassVar[bool] = True
 
-    def choices(self, evidence: Evidence, loss: str) -> Iterator[Choices]:
+    def choices(self, evidence: Evidence, loss: Loss) -> Iterator[Choices]:
         """The candidates by their own losses alone: all that there is in hinge loss, and less than there is in 0-1."""
         watched = need_watched(evidence)
         counts, hinge = watched.counts, watched.hinge

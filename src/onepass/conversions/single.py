@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from onepass.conversions.choices import Choice, Choices, Conversion, one_choice, price, scaled_loss
+from onepass.conversions.choices import Choice, Choices, Conversion, Loss, one_choice, price, scaled_loss
 from onepass.errors import ConversionError
 from onepass.rows import Floats, Ints
 from onepass.trace import CompactedMembers, Evidence, Survivor, Trace
@@ -20,7 +20,7 @@ class _Single(Conversion):
     name: ClassVar[str]
     ensemble: ClassVar[bool] = False
 
-    def _choices(self, evidence: Evidence, loss: str, survivor: Survivor) -> Iterator[Choices]:
+    def _choices(self, evidence: Evidence, loss: Loss, survivor: Survivor) -> Iterator[Choices]:
         x = scaled_loss(evidence, loss, survivor)
         share = price(survivor.number) * (1.0 if survivor.part is None else price(survivor.part))
         yield one_choice(survivor.number, survivor.survival, x, np.log1p(-BETS * x), share)
@@ -36,7 +36,7 @@ class Last(_Single):
     from_log: ClassVar[bool] = False
     unmergeable: ClassVar[str | None] = "each chunk has a last hypothesis of its own, and none has seen all rows"
 
-    def choices(self, evidence: Evidence, loss: str) -> Iterator[Choices]:
+    def choices(self, evidence: Evidence, loss: Loss) -> Iterator[Choices]:
         if evidence.merged:
             raise ConversionError("last: a merged trace has no last hypothesis of its own to certify; choose cutoff")
         return self._choices(evidence, loss, Survivor(evidence.updates, evidence.alive, None))
@@ -55,7 +55,7 @@ class Longest(_Single):
 
     name: ClassVar[str] = "longest"
 
-    def choices(self, evidence: Evidence, loss: str) -> Iterator[Choices]:
+    def choices(self, evidence: Evidence, loss: Loss) -> Iterator[Choices]:
         if not evidence.terms.learner.keeps_rows or evidence.dropped:
             evidence.need_updates(self.name)
         return self._choices(evidence, loss, evidence.longest)

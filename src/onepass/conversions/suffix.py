@@ -7,7 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from onepass.conversions.choices import Choice, Choices, Conversion, price, scaled_losses, suffix_sums
+from onepass.conversions.choices import (
+    Choice,
+    Choices,
+    Conversion,
+    Loss,
+    kinds_among,
+    price,
+    scaled_losses,
+    suffix_sums,
+)
 from onepass.rows import Ints
 from onepass.trace import Evidence, Trace
 from onepass.trace.tally import BETS
@@ -27,10 +36,10 @@ class Suffix(Conversion):
         "it needs the update rows of all chunks in one place, and they stay on the workers"
     )
 
-    def choices(self, evidence: Evidence, loss: str) -> Iterator[Choices]:
+    def choices(self, evidence: Evidence, loss: Loss) -> Iterator[Choices]:
         ended = evidence.need_updates(self.name)
         starts = np.cumsum(evidence.run_lengths) - evidence.run_lengths
-        x = np.concatenate([scaled_losses(evidence, loss, ended.margin), [0.0]])
+        x = np.concatenate([scaled_losses(evidence, loss, ended), [0.0]])
         losses, after = suffix_sums(x), np.zeros(BETS.size)
         for stop in range(starts.size, 0, -BLOCK):
             part = slice(max(0, stop - BLOCK), stop)
@@ -38,6 +47,10 @@ class Suffix(Conversion):
             after = log_bets[0]
             s = starts[part]
             yield Choices(s, evidence.rounds - s, losses[part], log_bets, price(s))
+
+    def mistakes(self, evidence: Evidence, value: int) -> Ints:
+        ended = evidence.need_updates(self.name)
+        return kinds_among(evidence, ended, ended.round > value)
 
     def members(self, trace: Trace, start: int | None) -> Ints:
         """n_j from the start on."""

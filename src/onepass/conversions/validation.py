@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from onepass.conversions.choices import Choice, Choices, Conversion, totals
+from onepass.conversions.choices import Choice, Choices, Conversion, Loss, totals
 from onepass.errors import ConversionError
 from onepass.rows import Floats, Ints
 from onepass.trace import CandidateLosses, Evidence, Trace
@@ -22,7 +22,7 @@ class Validation(Conversion):
     betting_only: ClassVar[bool] = True
     unmergeable: ClassVar[str | None] = "candidates of one chunk are not judged on the rows kept out of the others"
 
-    def choices(self, evidence: Evidence, loss: str) -> Iterator[Choices]:
+    def choices(self, evidence: Evidence, loss: Loss) -> Iterator[Choices]:
         candidates = self._judged(evidence)
         i = candidates.number
         losses, log_bets = totals(candidates.tally, loss)

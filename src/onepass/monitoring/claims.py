@@ -81,7 +81,7 @@ def claims_of(certificate: Certificate | None, classes: Sequence[Label], risk: f
         kept = given.threshold
         pairs = [(kept.target.kind, kept.target.limit), (kept.other, kept.other_bound)]
         return found + [_of_rate(kind, kept.positive, limit) for kind, limit in pairs if _says(kind, limit)]
-    if given.rates is not None:
+    if given.rates is not None and given.rates.covers == "model":
         rates = [rate for rate in given.rates.rates if not rate.free and rate.informative and rate.label is not None]
         found += [_of_rate(rate.name, rate.label, rate.bound) for rate in rates if rate.label in classes]
     return found

@@ -15,7 +15,7 @@ from onepass.report.style import COLOURS
 from onepass.report.svg import GREY, INK, drawing
 
 SHOWN = 8  # rates of several classes that are drawn; the table has all
-NAMES = {"miss": "miss rate", "false alarm": "false-alarm rate", "cost": "mean cost"}
+NAMES = {"miss": "miss rate", "false alarm": "false-alarm rate", "joint miss": "misjudged rows"}
 
 
 def rate_name(rate: Rate) -> str:
@@ -43,11 +43,21 @@ def rates(key: str, found: Rates) -> Figure:
         shown.legend(2)
     columns = ["rate", "certified", "observed", "rows counted"]
     rows = [[rate_name(rate), *_cells(rate)] for rate in found.rates]
-    caption = (
-        f"{together} Counted on the rows after round {found.frozen:,}, at which the model was frozen. Precision and F1 "
-        "are bounded from below: drawn is what lacks to 1. The certificate of the risk has a delta of its own."
-    )
+    caption = f"{together} {_of_what(found)} The certificate of the risk has a delta of its own."
     return shown.block(caption, TableBlock("Rates and their bounds", columns, rows, frozenset(columns[1:])))
+
+
+def _of_what(found: Rates) -> str:
+    """What they speak of, and what is drawn."""
+    if found.covers == "members":
+        return (
+            "They are of the ensemble's members, on average: the share of all rows that are of the class and are "
+            "called otherwise. Nothing follows for the averaged model."
+        )
+    return (
+        f"Counted on the rows after round {found.frozen or 0:,}, at which the model was frozen. Precision and F1 are "
+        "bounded from below: drawn is what lacks to 1."
+    )
 
 
 def _lack(rate: Rate, value: float) -> float:

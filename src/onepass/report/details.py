@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from onepass.certificates import Certificate, betting, certified_loss, dekel2008, dekel2008_a
+from onepass.certificates.certify import counted_loss, largest_loss
 from onepass.conversions import CONVERSIONS
 from onepass.errors import ConversionError
 from onepass.history import Point
@@ -57,8 +58,8 @@ def cutoffs(trace: Evidence, delta: float, loss: str | None = None) -> dict[str,
     All lines of one column hold together with probability 1 − δ: choosing among them is paid for.
     """
     loss = certified_loss(trace, "cutoff", loss)
-    C = 1.0 if loss == "zero_one" else trace.terms.loss_bound or 1.0
-    (block,) = CONVERSIONS["cutoff"].choices(trace, loss)
+    C = largest_loss(trace, loss)
+    (block,) = CONVERSIONS["cutoff"].choices(trace, counted_loss(trace, loss))
     shown = np.flatnonzero(block.rounds > 0)
     if shown.size > MOST_CUTOFFS:
         places = np.geomspace(1, shown.size, MOST_CUTOFFS).astype(np.int64) - 1
@@ -101,7 +102,8 @@ def conversions(run: Pass) -> list[dict[str, Any]]:
 def _is_able(run: Pass, conversion: str) -> bool:
     trace = run.trace()
     try:
-        next(CONVERSIONS[conversion].choices(trace, certified_loss(trace, conversion, run.loss)))
+        loss = certified_loss(trace, conversion, run.loss)
+        next(CONVERSIONS[conversion].choices(trace, counted_loss(trace, loss)))
     except ConversionError:
         return False
     return not (CONVERSIONS[conversion].betting_only and run.bound == "dekel2008")

@@ -100,11 +100,12 @@ _RATES = {
     "delta": PROBABILITY,
     "price": SHARE,
     "parts": WHOLE,
-    "frozen": WHOLE,
+    "frozen": maybe(WHOLE),
     "positive": maybe(LABEL),
+    "covers": one_of("model", "members"),
     "rates": [
         {
-            "name": one_of("miss", "false alarm", "precision", "F1", "balanced error", "cost"),
+            "name": one_of("miss", "false alarm", "precision", "F1", "balanced error", "joint miss"),
             "label": maybe(LABEL),
             "bound": AMOUNT,
             "at_most": FLAG,

@@ -410,7 +410,7 @@ def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, m
     flat, dense, numbers, cursor = store.flat, store.dense, store.numbers, log.cursor
     columns, zs, squares, steps = entries.column, entries.z, entries.squares, entries.step
     row = (columns, entries.value, zs, squares, entries.picked, entries.scale)
-    rounds, margins, indptr = log.round, log.margin, log.indptr
+    rounds, margins, rivals, indptr = log.round, log.margin, log.rival, log.indptr
     first = k = np.uint64(cursor[0])
     width, most, done, outputs, bias = np.int64(0), np.int64(0), np.int64(y.size), store.b.size, store.bias
     room, values = min(columns.size, dense.size), log.values.size
@@ -422,6 +422,7 @@ def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, m
         width = max(width, needed)
         if margin > 0.0 and margin * margin >= bias + filled:
             continue
+        met_as = rival  # what the row was taken for, or nearly
         losses, many, start = np.int64(numbers[LOSSES]) + 1, np.int64(numbers[DENSE]), cursor[1]
         most = length(rows, i) + many + (_dense_after(flat, losses, max(met, width)) if _decides_dense(losses) else 0)
         if room < most or values < start + (2 * most + 2) * outputs:
@@ -452,9 +453,10 @@ def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, m
         if numbers[DROPPED] > 0.0:
             cursor[1] = start
         rounds[k], margins[k] = t, margin
+        rivals[k] = (1 if y[i] < 0 else 2) if outputs == 1 else y[i] * outputs + met_as  # label·classes + rival
         k += np.uint64(1)
         indptr[k] = cursor[1]
-    log.row[first:k], log.label[first:k], log.rival[first:k], log.shift[first:k] = 0, 1, 0, 0
+    log.row[first:k], log.label[first:k], log.shift[first:k] = 0, 1, 0
     log.a[first:k], log.scale[first:k] = 1.0, 1.0
     cursor[0] = k
     return int(done), int(width), int(most)

@@ -16,7 +16,7 @@ from onepass.state_checks import is_count, need, need_fields, need_same_shapes
 from onepass.trace import Survivor
 from onepass.trace.columns import Columns
 from onepass.trace.grid import BINS
-from onepass.trace.log import Log, empty_log
+from onepass.trace.log import Log, empty_log, judged
 from onepass.trace.tally import Tally, empty_tally, enter
 
 RENEW = 1 << 16  # rounds after which ‖w‖² is summed afresh
@@ -37,13 +37,15 @@ class Frame(NamedTuple):
     elapsed: int  # rounds before the first, which a falling rate has seen
     needs_log: bool  # whether the declared conversion is made of what the log holds
     sums: bool  # whether sums of all hypotheses so far will be asked for on the way
+    kinds: Ints  # (classes, classes): of what kind it is to take this label for that one
 
 
 class Ledger:
     """How long each finished hypothesis was in use and what ended it, in the form that certificates need."""
 
-    def __init__(self) -> None:
-        self.tally: Tally = empty_tally(BINS)
+    def __init__(self, kinds: Ints) -> None:
+        self.kinds = kinds
+        self.tally: Tally = empty_tally(BINS, int(kinds.max()) + 1)
         self.first: Survivor | None = None
         self.updates = 0  # hypotheses that have ended
         self.since = 0  # the round in which the last of those entered ended
@@ -53,18 +55,20 @@ class Ledger:
         """The log has grown from so many updates."""
         self.updates += log.updates - before
         if self.first is None and log.updates:
-            self.first = Survivor(0, int(log.round[0]), float(log.margin[0]))
+            wrong = not log.margin[0] > 0.0
+            kind = int(self.kinds[judged(log, 0, len(self.kinds))]) if wrong else -1
+            self.first = Survivor(0, int(log.round[0]), float(log.margin[0]), None, kind)
 
     def enter(self, log: Log, bound: float | None) -> None:
         """Enter what is new in the log; `bound` is the largest hinge loss, where it has one."""
-        enter(self.tally, log, self.since, bound or 0.0, self.entered)
+        enter(self.tally, log, self.since, bound or 0.0, self.kinds, self.entered)
         self.entered = log.updates
         if self.entered:
             self.since = int(log.round[self.entered - 1])
 
     def state(self) -> dict[str, Any]:
         """What changes, sharing its arrays."""
-        return dict(self.__dict__)
+        return {name: value for name, value in self.__dict__.items() if name != "kinds"}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
@@ -72,7 +76,7 @@ class Ledger:
 
     def check_state(self, state: Any, rounds: int, log: Log | None) -> None:
         """Raise CheckpointError unless a run of so many rounds, with this log, can have this state."""
-        need_fields(state, self.__dict__, "the tally")
+        need_fields(state, self.state(), "the tally")
         for name in ("updates", "since", "entered"):
             need(is_count(state[name]), name)
         need(state["since"] <= rounds, "rounds")
@@ -86,7 +90,7 @@ class LearnerRun(ABC):
 
     def __init__(self, learner: Learner, frame: Frame, background: Background, log: Log) -> None:
         self.learner, self.frame, self.background = learner, frame, background
-        self.ledger = Ledger()
+        self.ledger = Ledger(frame.kinds)
         self.log = log
         self.rule: Any = None
         self.loss_bound: float | None = None

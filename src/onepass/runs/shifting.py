@@ -195,7 +195,7 @@ def _weight(lazy: Lazy, rows: AnyRows, i: int, bias: float) -> float:
 
 
 @jit
-def _end(lazy: Lazy, log: Log, t: int, margin: float, scale: float) -> None:
+def _end(lazy: Lazy, log: Log, t: int, margin: float, scale: float, label: float) -> None:
     """A hypothesis ends in round t: into its two columns, and a line in the log."""
     survival = t - np.int64(lazy.state[SINCE])
     low = floor_index(survival)
@@ -205,7 +205,7 @@ def _end(lazy: Lazy, log: Log, t: int, margin: float, scale: float) -> None:
     lazy.mass[low] += 1.0 - part
     lazy.mass[low + 1] += part
     k = log.cursor[0]
-    log.row[k], log.round[k], log.label[k], log.rival[k], log.shift[k] = 0, t, 0, 0, 0
+    log.row[k], log.round[k], log.label[k], log.rival[k], log.shift[k] = 0, t, label, -1, 0
     log.a[k], log.scale[k], log.margin[k], log.indptr[k + 1] = 0.0, scale, margin, log.cursor[1]
     log.cursor[0] = k + 1
     lazy.state[SINCE] = t
@@ -239,7 +239,7 @@ def _learn(lazy: Lazy, rows: AnyRows, y: Ints, rule: Shifted, bias: float, log: 
         state[PULL2] += 2.0 * label * p + x2
         push, a, h = label * gamma, 0.0, 0.0
         if margin <= 0.0:  # an update: v += a·y·x − h·P
-            _end(lazy, log, t, margin, scale)
+            _end(lazy, log, t, margin, scale, label)
             state[MISTAKES] += 1.0
             a = rate(rule.schedule, t) / rule.N / scale * label
             if shifts(rule, state[TOTAL], state[SQUARES], t):
@@ -274,7 +274,7 @@ def _learn(lazy: Lazy, rows: AnyRows, y: Ints, rule: Shifted, bias: float, log: 
         if t % WINDOW == 0:
             if turns(rule, state[MISTAKES]):  # nearer to the teacher's mirror image
                 if t > state[SINCE]:
-                    _end(lazy, log, t, QUIET, state[SCALE])
+                    _end(lazy, log, t, QUIET, state[SCALE], label)
                 state[SCALE] = -state[SCALE]
             state[MISTAKES] = 0.0
     return int(y.size)

@@ -246,13 +246,15 @@ def rounds_counted(summary: Summary, k: int, opening: bool) -> int:
 def count(summary: Summary, k: int, opening: bool) -> SettledCutoff:
     """The rounds that the cutoff k counts, and their losses. Only the first wave's k was chosen from that wave."""
     part = floor_index(k)
-    line = empty_tally(1)
+    line = empty_tally(1, summary.tally.kinds.shape[1])
     for column, whole in zip(line[:-2], summary.tally[:-2], strict=True):
         column[0] = whole[part:].sum(axis=0)
     if summary.terms.loss_bound is not None:
         line.logs[0] = summary.tally.logs[part:].sum(axis=0)
     if opening and k > 0 and summary.opening.survival == 1 and summary.opening.margin is not None:
         charge(line, 0, summary.opening.margin, summary.terms.loss_bound or 0.0)
+        if summary.opening.kind >= 0:
+            line.kinds[0, summary.opening.kind] += 1
         line.logs[0] += np.log(line.product[0])
         line.product[0] = 1.0
     share = price(part) if opening else 1.0

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from onepass.costs import Costs, costs_of
 from onepass.errors import ConversionError
 from onepass.guards.drift import DriftEvidence
 from onepass.guards.duplicates import Duplicates
@@ -15,6 +16,8 @@ from onepass.guards.order import LabelTransitions
 from onepass.learners import Learner, Setting
 from onepass.rows import Floats, Ints
 from onepass.trace.grid import floor_index
+from onepass.trace.kinds import MistakeKinds, mistake_kinds
+from onepass.trace.log import Deltas, Log
 from onepass.trace.tally import Tally
 from onepass.trace.watched import WatchedEvidence
 
@@ -40,6 +43,16 @@ class Terms(NamedTuple):
         """Columns of the weights."""
         return 1 if self.classes == 2 else self.classes
 
+    @property
+    def costs(self) -> Costs | None:
+        """What was declared of costs, by the labels' numbers."""
+        return None if self.cost is None else costs_of(self.cost, self.labels)
+
+    @property
+    def kinds(self) -> MistakeKinds:
+        """Which mistakes are told apart."""
+        return mistake_kinds(self.classes, self.costs)
+
 
 class Survivor(NamedTuple):
     """One hypothesis: its number, the rounds it was in use, and the margin that ended it (None while it lives)."""
@@ -48,13 +61,25 @@ class Survivor(NamedTuple):
     survival: int
     margin: float | None
     part: int | None = None  # of merged evidence, the run that it comes from
+    kind: int = -1  # of the mistake that ended it, where it was the first; −1: it was none, or is not known
 
 
 class Updates(NamedTuple):
-    """When each finished hypothesis ended, and by what margin; known while the log is kept."""
+    """When each finished hypothesis ended, by what margin and on what row; known while the log is kept."""
 
     round: Ints
     margin: Floats
+    log: Log  # which says what label the row had, and what it was taken for
+
+    def kinds(self, table: Ints) -> Ints:
+        """The kind that a mistake in place of each would have, or was."""
+        classes = len(table)
+        if isinstance(self.log, Deltas):
+            return np.asarray(table.reshape(-1)[self.log.rival])
+        if classes > 2:
+            return np.asarray(table[self.log.label, self.log.rival])
+        label = (self.log.label > 0).astype(np.int64)
+        return np.asarray(table[label, 1 - label])
 
 
 class SettledCutoff(NamedTuple):

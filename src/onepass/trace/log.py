@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from onepass._jit import jit, prefetch
+from onepass._jit import by_type, jit, prefetch
 from onepass.rows import AHEAD, Floats, Ints
 from onepass.state_checks import need, need_all_alike
 
@@ -89,7 +89,7 @@ class Deltas(Log):
     """A log of learners whose updates are no multiples of their rows: each is a sparse change d of the hypothesis.
 
     `indices` are places in the weights laid flat, (feature + 1)·outputs + output, intercepts first; a place may stand
-    twice. There w = v: scale and a are 1, and so is the label.
+    twice. There w = v: scale and a are 1, and so is the label; `rival` holds both, as label·classes + rival.
     """
 
     __slots__ = ()
@@ -145,6 +145,7 @@ def check_log(log: Any, pattern: Log, rounds: int, outputs: int, width: int) -> 
     if k and isinstance(pattern, Deltas):
         need(bool((log.label == 1).all() and (log.a == 1.0).all() and (log.scale == 1.0).all()), what)
         need(not log.shift.any(), what)
+        need(bool((log.rival >= 0).all()) and log.rival.max() < max(2, outputs) ** 2, what)
     elif k and outputs == 1:
         need(bool((np.abs(log.label) == 1).all()), what)
     elif k:
@@ -156,6 +157,20 @@ def _grown(array: npt.NDArray[Any], used: int, room: int) -> npt.NDArray[Any]:
     grown = np.empty(room, dtype=array.dtype)
     grown[:used] = array[:used]
     return grown
+
+
+def _judged_row(log, i, classes):  # type: ignore[no-untyped-def]
+    if classes == 2:
+        label = np.int64(log.label[i] > 0)
+        return label, 1 - label
+    return np.int64(log.label[i]), np.int64(log.rival[i])
+
+
+def _judged_delta(log, i, classes):  # type: ignore[no-untyped-def]
+    return np.int64(log.rival[i]) // classes, np.int64(log.rival[i]) % classes
+
+
+judged = by_type({Log: _judged_row, Deltas: _judged_delta})  # (the number of update i's label, of the best other class)
 
 
 @jit

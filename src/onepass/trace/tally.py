@@ -17,7 +17,7 @@ from onepass._jit import jit
 from onepass.errors import DataError
 from onepass.rows import Floats, Ints
 from onepass.trace.grid import floor_index
-from onepass.trace.log import Log
+from onepass.trace.log import Log, judged
 
 BETS = np.geomspace(1e-4, 0.999, 64)  # the c_j: frozen, since a grid that looks at the data would void the certificate
 UNIT = 2.0**30
@@ -30,6 +30,7 @@ class Tally(NamedTuple):
     runs: Ints  # hypotheses that ended in this group
     rounds: Ints  # rounds that they lived, or that a candidate was watched
     mistakes: Ints
+    kinds: Ints  # (groups, kinds): mistakes by kind (see `kinds`); no kinds: they are not told apart
     hinge: Floats  # Σ of hinge losses, whatever their bound
     units: Ints  # Σ X, in units of 2^-30
     factors: Ints  # factors so far in `product`
@@ -37,10 +38,10 @@ class Tally(NamedTuple):
     logs: Floats  # (groups, 64)
 
 
-def empty_tally(groups: int) -> Tally:
+def empty_tally(groups: int, kinds: int = 0) -> Tally:
     runs, rounds, mistakes, units, factors = np.zeros((5, groups), dtype=np.int64)
-    shape = (groups, BETS.size)
-    return Tally(runs, rounds, mistakes, np.zeros(groups), units, factors, np.ones(shape), np.zeros(shape))
+    by_kind, shape = np.zeros((groups, kinds), dtype=np.int64), (groups, BETS.size)
+    return Tally(runs, rounds, mistakes, by_kind, np.zeros(groups), units, factors, np.ones(shape), np.zeros(shape))
 
 
 @jit
@@ -75,7 +76,7 @@ def bets(tally: Tally) -> Floats:
 
 
 @jit
-def _enter(tally: Tally, log: Log, since: int, bound: float, first: int, last: int) -> int:
+def _enter(tally: Tally, log: Log, since: int, bound: float, kinds: Ints, first: int, last: int) -> int:
     """Enter updates first..last, the hypothesis of the first of them in use since round `since`; −1, or the bad one.
 
     A hypothesis that survived s rounds belongs to the bin of the largest grid point below s: it counts at the cutoffs
@@ -89,14 +90,17 @@ def _enter(tally: Tally, log: Log, since: int, bound: float, first: int, last: i
         tally.rounds[group] += survival
         if not charge(tally, group, log.margin[i], bound):
             return i
+        if not log.margin[i] > 0.0:
+            label, rival = judged(log, i, kinds.shape[0])
+            tally.kinds[group, kinds[label, rival]] += 1
     return -1
 
 
-def enter(tally: Tally, log: Log, since: int, bound: float, first: int) -> None:
-    """Enter all updates from number `first` on."""
+def enter(tally: Tally, log: Log, since: int, bound: float, kinds: Ints, first: int) -> None:
+    """Enter all updates from number `first` on; `kinds` [label, prediction] says of what kind a mistake is."""
     for start in range(first, log.updates, 1 << 16):
         stop = min(start + (1 << 16), log.updates)
-        bad = _enter(tally, log, since, bound, start, stop)
+        bad = _enter(tally, log, since, bound, kinds, start, stop)
         if bad >= 0:
             loss = 1.0 - log.margin[bad]
             raise DataError(f"round {log.round[bad]}: hinge loss {loss} lies above its bound {bound}")

@@ -97,8 +97,9 @@ baseline is what always saying the most frequent label would do: label, error.
 choice is {"value": …, "words": …}: the cutoff k (cutoff), the first round (suffix), the number of the hypothesis (last,
 longest), the round at which the model was frozen (frozen) or the logarithm to base 2 of it (validation); null for
 average. (Schema 1 had k in its place.)
-rates has delta, frozen, positive and rates, each with name, label, bound, at_most, observed, counted; null where there
-is a threshold, or no frozen model. drift has the evidence against independent draws (so many to one), the rows tested,
+rates has delta, covers, frozen, positive and rates, each with name, label, bound, at_most, observed, counted; null
+where there is a threshold, or one hypothesis alone. Of members only the joint rates are known: the share of all rows
+that are of a class and misjudged. drift has the evidence against independent draws (so many to one), the rows tested,
 and where it grew; null where no model was watched. threshold has target, positive, negative, border,
 reached, nearest, and what was seen.
 Under "details" stands all that `onepass report` shows: history, cutoffs, survival, conversions, weights, baseline,
