@@ -9,6 +9,7 @@ import pytest
 from onepass import DataError, LinearModel, Pass, train
 from onepass.checkpoints import checkpoint
 from onepass.cli import main
+from onepass.conversions import CONVERSIONS
 from onepass.guards.order import join_label, observe_labels, order_reason, order_state
 from onepass.io import dump_svmlight
 from oracles_joining import judged, perceptron
@@ -198,3 +199,21 @@ def test_a_frame_of_several_classes_needs_no_option():
     result = train(frame)
     assert result.model.classes == ("apple", "date", "fig", "kiwi")
     assert result.run.uncounted_rows == 256
+
+
+@pytest.mark.parametrize("learner", ["perceptron", "adaptive"])
+def test_mistakes_of_every_class_are_counted_where_classes_join(learner):
+    """By the tally and, of the suffix, by the log: of labels in the order met."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 3))
+    y = NAMES[np.minimum((X + rng.normal(size=X.shape)).argmax(axis=1), np.arange(300) // 60)]
+    (run, one), wrong = (Pass(learner, conversion="suffix", order_alarm=False) for _ in range(2)), {}
+    run.feed(X, y)
+    for x, label in zip(X, y, strict=True):
+        before = one.mistakes
+        one.feed([x], [label])
+        wrong[label] = wrong.get(label, 0) + one.mistakes - before
+    rates = run.certificate("average").rates.rates
+    assert {rate.label: round(300 * rate.observed) for rate in rates} == wrong
+    assert CONVERSIONS["suffix"].mistakes(run.trace(), 0).tolist() == [wrong[rate.label] for rate in rates]
+    assert run.trace().tally.kinds.sum(axis=0).tolist() == [wrong[label] for label in run.intake.labels.classes]

@@ -41,7 +41,8 @@ class LoggedRun(LearnerRun):
             self._columns = self._columns.joined(outputs)
         self.log, self.log_shared = self.log.joined(before, outputs), False
         self.origin = None if self.origin is None else spread(self.origin, outputs)
-        self._size, self.frame = self.log.size, self.frame._replace(outputs=outputs)
+        self.ledger.join(outputs)
+        self._size, self.frame = self.log.size, self.frame._replace(outputs=outputs, kinds=self.ledger.kinds)
 
     def expect(self, rows: AnyRows) -> None:
         """Room in the log for a whole batch at once: growing copies, and room that is not used costs nothing."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from onepass.background import Background
 from onepass.learners import Learner, Setting, has_own_rate, rate_table
 from onepass.rows import AnyRows, Dense, Floats, Ints
@@ -16,6 +18,7 @@ from onepass.state_checks import is_count, need, need_fields, need_same_shapes
 from onepass.trace import Survivor
 from onepass.trace.columns import Columns
 from onepass.trace.grid import BINS
+from onepass.trace.kinds import mistake_kinds
 from onepass.trace.log import Log, empty_log, judged
 from onepass.trace.tally import Tally, empty_tally, enter
 
@@ -50,6 +53,11 @@ class Ledger:
         self.updates = 0  # hypotheses that have ended
         self.since = 0  # the round in which the last of those entered ended
         self.entered = 0  # updates of the log that are in the tally
+
+    def join(self, classes: int) -> None:
+        """A class has joined, of which no mistake was made. (Where costs are declared, classes are too.)"""
+        self.kinds, before = mistake_kinds(classes).table, self.tally
+        self.tally = before._replace(kinds=np.pad(before.kinds, ((0, 0), (0, classes - before.kinds.shape[1]))))
 
     def count(self, log: Log, before: int) -> None:
         """The log has grown from so many updates."""

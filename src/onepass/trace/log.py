@@ -96,6 +96,8 @@ class Deltas(Log):
 
     def joined(self, before: int, outputs: int) -> Self:
         log = self.cut()
+        label, rival = np.divmod(log.rival, max(2, before))
+        log = log._replace(rival=label * np.int32(outputs) + rival)
         line, output = np.divmod(log.indices.astype(np.int64), before)
         if before > 1:
             return log._replace(indices=(line * outputs + output).astype(np.int32))
@@ -108,7 +110,9 @@ class Deltas(Log):
     def relabelled(self, order: Ints, outputs: int) -> Self:
         log = self.cut()
         line, output = np.divmod(log.indices.astype(np.int64), outputs)
-        return log._replace(indices=(line * outputs + order[output]).astype(np.int32))
+        label, rival = np.divmod(log.rival, outputs)
+        moved = (order[label] * outputs + order[rival]).astype(np.int32)
+        return log._replace(rival=moved, indices=(line * outputs + order[output]).astype(np.int32))
 
 
 _PER_UPDATE = ("row", "round", "label", "rival", "a", "scale", "margin", "shift")
