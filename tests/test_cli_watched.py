@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from scipy.sparse import csr_array
 
-from onepass import LinearModel, Pass
+from onepass import LinearModel, OnePassClassifier, Pass
 from onepass.cli.expected import expected_rows
 from onepass.cli.inputs import Reading
 from onepass.conversions.pricing import candidate_price
 from onepass.errors import ConversionError
-from onepass.io import dump_svmlight, row_counts
+from onepass.io import dump_svmlight, open_stream, row_counts
 from onepass.trace.grid import floor_index, point
 from test_cli import onepass, process
 
@@ -275,7 +276,23 @@ def test_what_cannot_be_meant_is_refused_with_the_reason(folder, options):
 
 def test_too_little_room_for_watched_models_is_said(folder):
     said = onepass(folder, "train", "two.svm", "--max-watch-memory", "40B", code=1).stderr
-    assert "3 features × 2 watched models need 48 bytes, 40 are allowed" in said
+    assert "--max-watch-memory: 3 features × 2 watched models need 48 bytes, 40 are allowed" in said
+    assert "set --max-watch-memory 48" in said
+
+
+def test_models_saved_from_python_are_verified(folder):
+    """Labels are numbered as they came, or as they were declared: the file tells which."""
+    with open_stream(folder / "two.svm") as stream:
+        ((rows, labels, _),) = stream
+    X = csr_array((rows.values, rows.indices, rows.indptr))
+    runs = [Pass("perceptron"), Pass("perceptron", classes=[1.0, -1.0]), Pass("perceptron", classes=[-1.0, 1.0])]
+    for run in runs:
+        run.feed(rows, labels)
+    clf = OnePassClassifier("perceptron", shuffle=False).fit(X, labels)
+    for model in (*(run.model() for run in runs), clf):
+        model.save(folder / "python")
+        said = onepass(folder, "verify", "python", "two.svm").stdout
+        assert "data: not named in the file; weights: the same; certificate: the same" in said
 
 
 # --- probabilities ----------------------------------------------------------------------------------------------------

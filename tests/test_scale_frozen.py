@@ -263,7 +263,7 @@ def test_fewer_are_watched_where_memory_is_short():
     for memory, slots in ((8 * line, 8), (8 * line - 1, 4), (4 * line - 1, 2), (2 * line, 2)):
         run = learn(chunks, waves=10, classes=[-1, 1], max_watch_memory=memory)
         assert run.trace().watched.counts.frozen.tolist() == [100 * wave for wave in range(10 - slots, 10)]
-    with pytest.raises(LimitError, match="max_watch_memory to 144"):
+    with pytest.raises(LimitError, match="set max_watch_memory=144"):
         learn(chunks, waves=10, classes=[-1, 1], max_watch_memory=2 * line - 1)
 
 

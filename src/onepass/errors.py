@@ -83,12 +83,18 @@ def spelled(words: object, spelling: Spelling = str) -> str:
     >>> error = DataError("index 3 after 7", remedy=Argument("unsorted", "sort"))
     >>> spelled(error, lambda argument: f"--{argument.name} {argument.value}")
     'index 3 after 7. Fix: --unsorted sort'
+    >>> spelled(LimitError(Phrase("too much: set {}", Argument("bits", 18))), lambda one: f"--{one.name} {one.value}")
+    'too much: set --bits 18'
     """
     if isinstance(words, Argument):
         return spelling(words)
     if isinstance(words, Phrase):
         return words.template.format(*(spelled(part, spelling) for part in words.parts))
-    return words.spelled(spelling) if isinstance(words, DataError) else str(words)
+    if isinstance(words, DataError):
+        return words.spelled(spelling)
+    if isinstance(words, OnepassError) and len(words.args) == 1 and isinstance(words.args[0], Phrase):
+        return spelled(words.args[0], spelling)
+    return str(words)
 
 
 def advises(words: object, name: str) -> bool:

@@ -767,6 +767,7 @@ class Pass(Options, Certified):
         """What a model file says of where the model comes from: plain values, and no clock."""
         return {
             "learner": repr(self.learner),
+            "classes": self.options["classes"],  # None: not declared, and numbered as they came
             "options": {name: getattr(self, name) for name in OPTIONS},
             "rows": self.rows,
             "rounds": self.rounds,

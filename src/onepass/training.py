@@ -274,7 +274,6 @@ def _result(run: Pass, stream: Stream | TableStream, reading: Mapping[str, Any])
 
     certificate = run.certificate()
     model = replace(cast("LinearModel", run.model()), table=stream.table, names=stream.feature_names)
-    model.about["classes"] = run.options["classes"]  # None: not declared, and numbered as they came
     if not isinstance(stream, TableStream):
         known = [one for one in stream.identity if one is not None]
         model.about["reading"] = remembered(reading, stream)

@@ -285,7 +285,6 @@ class LocalTraining(Training):
 
     def about(self, reading: inputs.Reading) -> terminal.Record:
         return {
-            "classes": self.run.options["classes"],  # None: not declared, and numbered as they came
             "reading": inputs.remember(reading, self.stream),
             "data": inputs.identities(self.stream.identity),
         }

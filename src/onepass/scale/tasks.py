@@ -131,7 +131,7 @@ def run(
             if watch is not None:
                 watch.watch(one, rows, labels)
         except LimitError as error:
-            raise LimitError(f"{chunk}: {error}") from None
+            raise LimitError(Phrase("{}: {}", str(chunk), error)) from None
         except DataError as error:
             raise _located(chunk, error) from None
         if one.stopped:

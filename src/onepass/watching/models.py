@@ -15,7 +15,7 @@ import numpy as np
 
 from onepass.certificates.score_bins import border_levels
 from onepass.costs import Costs
-from onepass.errors import LimitError
+from onepass.errors import Argument, LimitError, Phrase
 from onepass.looks import last_look
 from onepass.loop import head_of, watch
 from onepass.outputs import NEVER, outputs_of, spread, spread_if
@@ -120,11 +120,12 @@ class WatchedModels:
         need = 8 * width * several * FEWEST
         if need > self.memory:
             outputs = f" × {several} classes" if several > 1 else ""
-            raise LimitError(
-                f"max_watch_memory: {width:,} features{outputs} × {FEWEST} watched models need {need:,} bytes, "
-                f"{self.memory:,} are allowed. Raise max_watch_memory to {need:,}, hash the features into fewer "
-                "(bits), or choose another conversion: average"
-            )
+            models = f"{width:,} features{outputs} × {FEWEST} watched models"
+            said = f"{models} need {need:,} bytes, {self.memory:,} are allowed"
+            remedy = "set {}, hash the features into fewer ({}), or choose another conversion: {}"
+            limit = Argument("max_watch_memory", need)
+            others = Argument("bits"), Argument("conversion", "average")
+            raise LimitError(Phrase(f"{{}}: {said}; {remedy}", Argument(limit.name), limit, *others))
 
     def fitting(self, slots: int, width: int, outputs: int | None = None) -> int:
         """How many of the slots have room for candidates of so many features: all, or half as many, or a quarter."""

@@ -56,13 +56,14 @@ def command(model: str, paths: tuple[str, ...], reading: inputs.Reading, message
     with inputs.opened(paths, reading, inputs.recall(kept, table, len(weights) - 1, reading)) as stream:
         training.feed(run, stream, reading, messages)
         data = inputs.identities(stream.identity)
-    same_data = json.loads(json.dumps(data)) == about.get("data")
+    named = about.get("data")  # None: the model was made of rows in memory
+    same_data = None if named is None else json.loads(json.dumps(data)) == named
     again = cast(LinearModel, run.model())
     curve = None if again.calibration is None else again.calibration.as_dict()
     same_weights = np.array_equal(again.weights, weights) and (again.cut, curve) == (said["cut"], said["calibration"])
     same_certificate = json.loads(json.dumps(run.certificate().as_dict())) == about.get("certificate")
     result |= {"same_data": same_data, "same_weights": same_weights, "same_certificate": same_certificate}
-    words = {True: "the same", False: "NOT the same"}
+    words = {True: "the same", False: "NOT the same", None: "not named in the file"}
     messages.result(
         result,
         lambda: (
@@ -71,7 +72,7 @@ def command(model: str, paths: tuple[str, ...], reading: inputs.Reading, message
         ),
     )
     if not (same_weights and same_certificate):
-        if not same_data:
+        if same_data is False:
             raise SystemExit(3)
         raise ModelError(
             f"{terminal.name(model)}: this data gives another model, with the learner and the options "
