@@ -41,16 +41,16 @@ def jumps(students, kappa, rng, end=12.0, step=2e-3):
     return x
 
 
-def threshold_path(w, w0, a, p, eta, rounds, rng):
-    """w at the end: w ← w + η(t)·y·a where sgn(w − s) ≠ y, y = sgn(w₀ − s), turned over with probability p."""
-    for t in range(1, rounds + 1):
-        s = rng.standard_normal()
-        y = 1.0 if w0 > s else -1.0
-        if p > 0 and rng.random() < p:
-            y = -y
-        if (1.0 if w > s else -1.0) != y:
-            w = w + eta(t) * y * a
-    return w
+def threshold_students(w, setting, eta, first, times, rng):
+    """w (students, looks): w ← w + η(t)·y·a where sgn(w − s) ≠ y, y = sgn(w₀ − s), turned over with probability p."""
+    (w0, a, p), looks = setting, []
+    for t in range(first + 1, times[-1] + 1):
+        s = rng.standard_normal(w.size)
+        y = np.sign(w0 - s) * np.where(rng.random(w.size) < p, -1.0, 1.0)
+        w = w + eta(t) * y * a * (np.sign(w - s) != y)
+        if t in times:
+            looks.append(w)
+    return np.array(looks).T
 
 
 def shifted_gradients(f, slope, W, examples, eta, warmup, weighting):

@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 import oracles_dichotomies as oracles
-from onepass.lab import simulate, theory, threshold_law
+from onepass.lab import simulate, stationary, theory, threshold_law
 from onepass.lab.bench import Bench, RunOptions
 from onepass.lab.inputs import LAWS, run_whole
 from onepass.lab.noisy import ExactlyWeighted
@@ -15,7 +15,7 @@ from onepass.lab.parity import ParityTeacher, parity_error, run_parity
 from onepass.lab.teachers import PerceptronTeacher, quadratic
 from onepass.learners.normalized import Normalized, Unnormalized
 from onepass.learners.shifted import WEIGHTINGS, Shifted
-from onepass.schedules import Constant, InverseRoot, NoisyPowerLaw, rate
+from onepass.schedules import Constant, InverseRoot, NoisyPowerLaw, PowerLaw, rate
 from onepass.smooth.estimator import SmoothThresholdClassifier
 
 
@@ -96,6 +96,18 @@ def test_the_correction_solves_equation_26_and_adds_nothing():
     np.testing.assert_allclose(threshold_law.triangle_share(grid, a), share, atol=1e-3)
 
 
+def test_what_is_said_of_equation_26_can_fail():
+    """Students drawn from F + c·ε·G for a uniform phase: both numbers come out for c = 1, and for no other."""
+    rng, epsilon = np.random.default_rng(4), np.array([0.02, 0.012])
+    phase, side = rng.random((2, 200_000, epsilon.size))
+
+    def holds(c):
+        x = np.where(side < 1 - phase + c * epsilon * (2 * phase - 1), phase, phase - 1)
+        return [stationary.first_order_ratio(x, epsilon).holds, stationary.worst_phase(x, epsilon).holds]
+
+    assert [holds(c) for c in (1.0, 0.0, -1.0)] == [[True, True], [False, False], [False, False]]
+
+
 @pytest.mark.parametrize("kappa", [2.0, 6.0])
 def test_equation_27_is_solved(kappa):
     law = threshold_law.falling_law(kappa)
@@ -114,13 +126,23 @@ def test_equation_27_has_no_solution_below_its_threshold():
 
 
 @pytest.mark.parametrize("p", [0.0, 0.2])
-def test_one_parameter_is_learned_by_the_rule(p):
-    schedule = InverseRoot(0.3)
-    expected = oracles.threshold_path(0.9, 0.1, 0.8, p, lambda t: rate(schedule, t), 3000, np.random.default_rng(5))
-    rng = np.random.Generator(np.random.PCG64(5))
-    found = threshold_law.advance(0.9, (0.1, 0.8, p), schedule, 0, 3000, rng)
-    assert found == pytest.approx(expected, rel=1e-12)
-    assert abs(found - 0.1) < 0.3
+def test_students_that_jump_from_mistake_to_mistake_follow_the_law_of_those_that_do_not(p):
+    start, schedule, times = np.linspace(-0.9, 0.9, 6000), PowerLaw(0.3, 0.5, 1.0), np.array([11, 12, 60])
+    setting, eta = (0.1, 0.8, p), lambda t: rate(schedule, t)
+    whole = oracles.threshold_students(start, setting, eta, 10, times, np.random.default_rng(5))
+    found = np.empty_like(whole)
+    threshold_law.advance(start, setting, schedule, 10, times, found, np.random.Generator(np.random.SFC64(6)))
+    for look in range(times.size):
+        assert stats.ks_2samp(found[:, look], whole[:, look]).pvalue > 1e-4
+    assert same_mean(found[:, -1] * found[:, 0], whole[:, -1] * whole[:, 0])
+    assert abs(found[:, -1]).mean() < 0.5 * abs(start).mean()
+
+
+def test_students_at_the_teacher_stay_without_noise():
+    out = np.empty((2, 1))
+    rng = np.random.Generator(np.random.SFC64(6))
+    threshold_law.advance(np.full(2, 0.1), (0.1, 0.8, 0.0), PowerLaw(0.3, 0.5, 1.0), 0, np.array([10**6]), out, rng)
+    assert (out == 0.1).all()
 
 
 def test_the_largest_gap_is_kolmogorov_s():

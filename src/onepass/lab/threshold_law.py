@@ -15,6 +15,11 @@ L G = (x·F)′ for P = F + ε·G, of which again only the part beside the phase
 
     G(x) = (2|x|/a − 1)/a²,   and whatever the phase   ⟨x·φ(x)⟩ = ε·⟨x⁺·φ′(x)⟩   for smooth φ of period a
 
+which is what equation 26 gives for the mean of x·φ: a jump takes a·sgn x·φ from it, and x grows by ε·x a unit of time
+1/(ρη). The phase itself moves at second order only, ∂h/∂τ = ε²·∂²(θ(a − θ)·h)/∂θ², which empties the middle evenly: a
+uniform phase stays so but near 0, where what is lost gathers. For φ = sin(2πx/a) and a uniform phase the next order in
+ε cancels, and what is left is of the order (2πε)².
+
 For z = 1 nothing is small: (x·F)′ = κ·L F with κ = ρ·η₀, equation 27, has one solution, for κ·a > 1. (`falling_law`.)
 """
 
@@ -29,8 +34,11 @@ from scipy import sparse, special
 from scipy.sparse.linalg import spsolve
 
 from onepass._jit import jit
+from onepass.lab.clean import NEVER
 from onepass.rows import Floats
 from onepass.schedules import rate
+
+ROOT_2 = math.sqrt(2.0)
 
 
 def triangle(x: npt.ArrayLike, a: float = 1.0) -> Floats:
@@ -142,18 +150,28 @@ def kolmogorov_limit(looks: int) -> float:
 
 
 @jit
-def advance(w, setting, schedule, t, stop, rng):  # type: ignore[no-untyped-def]
-    """The parameter after rounds t+1..stop: w ← w + η·y·a where a·(w − s) has not the sign of the label y.
+def advance(w, setting, schedule, t, times, out, rng):  # type: ignore[no-untyped-def]
+    """Students one after the other, from round t on: w ← w + η·y·a where a·(w − s) has not the sign of the label y.
 
-    IN  setting: w₀, a, and the probability p that a label is turned over
+    Between two mistakes w does not change, so the number of rounds until the next one is drawn at once, as in `clean`:
+    exact, and what counts is how many mistakes there are, however small the rate is.
+
+    IN  w (students); setting: w₀, a, the probability p that a label is turned over; times: rounds after which to look
+    OUT out (students, looks): w there
     """
     w0, a, p = setting
-    while t < stop:
-        t += 1
-        s = rng.standard_normal()
-        right = w0 > s
-        if p > 0.0 and rng.random() < p:
-            right = not right
-        if (w > s) != right:
-            w += a * rate(schedule, t) if right else -a * rate(schedule, t)
-    return w
+    below0 = 0.5 * math.erfc(-w0 / ROOT_2)
+    for i in range(w.size):
+        now, due, point = w[i], t, 0
+        while True:
+            below = 0.5 * math.erfc(-now / ROOT_2)
+            up = (1.0 - p) * max(below0 - below, 0.0) + p * (1.0 - max(below, below0))  # s > w, labelled +1
+            down = (1.0 - p) * max(below - below0, 0.0) + p * min(below, below0)
+            due = min(due + rng.geometric(up + down), NEVER) if up + down > 0.0 else NEVER
+            while point < times.size and times[point] < due:
+                out[i, point] = now
+                point += 1
+            if point == times.size:
+                break
+            rises = up > 0.0 and (down == 0.0 or rng.random() * (up + down) < up)
+            now += a * rate(schedule, due) if rises else -a * rate(schedule, due)
