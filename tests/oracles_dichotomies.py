@@ -73,37 +73,51 @@ def shifted_gradients(f, slope, W, examples, eta, warmup, weighting):
     return W
 
 
-def parity_machines(replicas, n, K, eta, rounds, rng, normalise):
-    """Angles (replicas, K) after the last round: whole inputs; on a mistake the unit of smallest |field|/‖W‖ steps."""
-    W0 = np.zeros((K, n))
-    W0[:, 0] = 1.0
-    W = np.zeros((replicas, K, n))
-    W[:, :, :2] = 0.5, np.sqrt(0.75)
-    every = np.arange(replicas)
+def parity_machines(replicas, n, K, rounds, rng, normalise, draw=None):
+    """Angles (replicas, K) at the end, and the share of mistakes; on one the unit of smallest |field|/‖W‖ steps.
+
+    Whole inputs, Gaussian unless drawn otherwise; η = 1; W₀ in random directions, W at the overlap ½.
+    """
+    draw = rng.standard_normal if draw is None else draw
+    axes = np.linalg.qr(rng.standard_normal((replicas, K, n, 2)))[0]
+    W0, W = axes[..., 0], 0.5 * axes[..., 0] + np.sqrt(0.75) * axes[..., 1]
+    every, mistakes = np.arange(replicas), np.zeros(replicas)
     for _ in range(rounds):
-        S = rng.standard_normal((replicas, K, n))
+        S = draw((replicas, K, n))
         fields = (W * S).sum(axis=2) / np.linalg.norm(W, axis=2)
         wrong = np.sign(fields).prod(axis=1) != np.sign((W0 * S).sum(axis=2)).prod(axis=1)
         k = np.abs(fields).argmin(axis=1)
-        push = -np.sign(fields[every, k]) * wrong * eta / n
+        push = -np.sign(fields[every, k]) * wrong / n
         W[every, k] += push[:, None] * S[every, k]
         if normalise:
             W /= np.linalg.norm(W, axis=2, keepdims=True)
-    return np.arccos(W[:, :, 0] / np.linalg.norm(W, axis=2))
+        mistakes += wrong
+    return np.arccos((W * W0).sum(axis=2) / np.linalg.norm(W, axis=2)), mistakes / rounds
 
 
-def other_inputs(replicas, N, draw, p, q0, rounds, rng):
-    """Shares of rounds on which W differs from the clean teacher: inputs U + draw(shape), random W₀ and U, η = 1."""
+def other_inputs(replicas, N, draw, setting, rounds, rng, shift=None):
+    """Shares of rounds on which W differs from the clean teacher: inputs U + draw(shape), random W₀ and U, η = 1.
+
+    After 3·N rounds steps go along S − T: T = g/⟨sgn⟩ ("exact"), or g·(g·S)/|g|² ("weighted", inputs around ±U).
+    """
+    p, q0, side = setting
     axes = np.linalg.qr(rng.standard_normal((replicas, N, 2)))[0]
-    W0, U = axes[:, :, 0], q0 * axes[:, :, 0] + 1.5 * axes[:, :, 1]
+    W0, across = axes[:, :, 0], axes[:, :, 1]
+    U, (g1, g2) = q0 * W0 + side * across, mean_signed_input(q0, side)
+    g = g1 * W0 + g2 * across
     W = rng.standard_normal((replicas, N))
     W /= np.linalg.norm(W, axis=1, keepdims=True)
     differs = np.zeros(replicas)
-    for _ in range(rounds):
-        S = U + draw((replicas, N))
+    for t in range(1, rounds + 1):
+        sign = rng.choice([-1.0, 1.0], size=(replicas, 1)) if shift == "weighted" else 1.0
+        S = sign * U + draw((replicas, N))
         clean, said = np.sign((W0 * S).sum(axis=1)), np.sign((W * S).sum(axis=1))
         y = clean * np.where(rng.random(replicas) < p, -1, 1)
-        W = W + ((said != y) * y / N)[:, None] * S
+        T = np.zeros_like(S)
+        if t > 3 * N and shift is not None:
+            psi = (g * S).sum(axis=1) / (g1**2 + g2**2) if shift == "weighted" else np.full(replicas, side / g2)
+            T = psi[:, None] * g
+        W = W + ((said != y) * y / N)[:, None] * (S - T)
         W /= np.linalg.norm(W, axis=1, keepdims=True)
         differs += clean != said
     return differs / rounds

@@ -177,6 +177,16 @@ def test_seeding_draws_as_defined(problem, seed, candidates):
     assert seeding.potential == potential
 
 
+@pytest.mark.parametrize("method", ["k-means++", "random"])
+def test_weights_count_in_seeding_and_a_row_of_weight_0_is_never_drawn(method):
+    X = np.random.default_rng(3).integers(-64, 65, (60, 2)) / 8
+    weights = np.where(np.arange(60) % 2, 1.0, 0.0)
+    weights[1] = 1000.0  # of 1,029 in all
+    drawn = [draw_seeds(X, 4, sample_weight=weights, random_state=seed, method=method).indices for seed in range(30)]
+    assert (np.concatenate(drawn) % 2 == 1).all()
+    assert np.mean([1 in indices for indices in drawn]) > 0.9
+
+
 def test_pruning_skips_rows_and_changes_no_draw():
     """Thousands of rows in several blocks, wide ones too: the draws of the definition, all of them."""
     for width in (2, 80):

@@ -7,12 +7,12 @@ import pytest
 from scipy import special, stats
 
 import oracles_dichotomies as oracles
-from onepass.lab import simulate, stationary, theory, threshold_law
+from onepass.lab import parity, simulate, stationary, theory, threshold_law
 from onepass.lab.bench import Bench, RunOptions
-from onepass.lab.inputs import LAWS, run_whole
-from onepass.lab.noisy import ExactlyWeighted
+from onepass.lab.noisy import ExactlyShifted, ExactlyWeighted
 from onepass.lab.parity import ParityTeacher, parity_error, run_parity
 from onepass.lab.teachers import PerceptronTeacher, quadratic
+from onepass.lab.whole import LAWS, InputSource, run_whole, run_whole_parity
 from onepass.learners.normalized import Normalized, Unnormalized
 from onepass.learners.shifted import WEIGHTINGS, Shifted
 from onepass.schedules import Constant, InverseRoot, NoisyPowerLaw, PowerLaw, rate
@@ -223,7 +223,7 @@ def test_noisy_smooth_students_follow_the_rule(weighting):
 @pytest.mark.parametrize("K", [2, 3])
 def test_parity_students_follow_the_law_of_whole_students(kind, K):
     teacher, rule, replicas = ParityTeacher(8 * K, K), kind(Constant(1.0), 8), 4000
-    angles = oracles.parity_machines(replicas, 8, K, 1.0, 60, np.random.default_rng(11), kind is Normalized)
+    angles, _ = oracles.parity_machines(replicas, 8, K, 60, np.random.default_rng(11), kind is Normalized)
     start = np.full(replicas, 0.5)
     curves = run_parity(teacher, rule, np.array([60 / (8 * K)]), start, RunOptions(seed=12))
     assert same_mean(curves.error[:, 0], parity_error(angles))
@@ -244,20 +244,47 @@ def test_parity_machines_that_do_not_fit_are_refused(teacher, N):
         run_parity(teacher, Normalized(Constant(1.0), N), np.array([1.0]), np.array([0.5]), RunOptions())
 
 
+def test_blocks_change_nothing_for_parity_students(monkeypatch):
+    teacher, start, looks = ParityTeacher(16, 2), np.full(5, 0.5), np.array([2.0, 40.0])
+    rule = Normalized(Constant(1.0), 8)
+    whole = run_parity(teacher, rule, looks, start, RunOptions(seed=3, threads=1))
+    monkeypatch.setattr(parity, "BLOCK", 7)
+    assert (run_parity(teacher, rule, looks, start, RunOptions(seed=3, threads=2)).error == whole.error).all()
+
+
 # Inputs that are not Gaussian
 
 
-@pytest.mark.parametrize("name", LAWS)
-def test_students_of_other_inputs_follow_the_law_of_whole_students(name):
-    rng = np.random.default_rng(21)
-    draw = {
+def drawn(name, rng):
+    return {
         "Gaussian": rng.standard_normal,
         "binary": lambda shape: rng.choice([-1.0, 1.0], size=shape),
         "uniform": lambda shape: rng.uniform(-(3**0.5), 3**0.5, size=shape),
     }[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "shift"),
+    [*((name, Normalized, None) for name in LAWS), ("binary", ExactlyShifted, "exact"),
+     ("uniform", ExactlyWeighted, "weighted")],
+)  # fmt: skip
+def test_students_of_other_inputs_follow_the_law_of_whole_students(name, kind, shift):
+    rng = np.random.default_rng(21)
     teacher = PerceptronTeacher(6, 0.1, math.hypot(0.5, 1.5), 0.5)
-    shares = oracles.other_inputs(3000, 6, draw, 0.1, 0.5, 60, rng)
+    shares = oracles.other_inputs(3000, 6, drawn(name, rng), (0.1, 0.5, 1.5), 60, rng, shift)
     bench = Bench(3000, 10.0, RunOptions(seed=22), 1)
-    curves = run_whole(teacher, LAWS[name], Normalized(Constant(1.0), 6), np.array([10.0]), bench)
+    rule = kind(Constant(1.0), 6) if shift is None else kind(Constant(1.0), 6, 3.0)
+    source = InputSource(teacher, LAWS[name], 0.5 if shift == "weighted" else 0.0)
+    curves = run_whole(source, rule, np.array([10.0]), bench)
+    assert same_mean(curves.error[:, 0], shares)
+    assert same_mean(curves.error[:, 0] ** 2, shares**2)
+
+
+@pytest.mark.parametrize("kind", [Normalized, Unnormalized])
+def test_parity_students_of_binary_inputs_follow_the_law_of_whole_students(kind):
+    rng = np.random.default_rng(23)
+    _, shares = oracles.parity_machines(3000, 7, 2, 60, rng, kind is Normalized, drawn("binary", rng))
+    bench, rule = Bench(3000, 10.0, RunOptions(seed=24), 1), kind(Constant(1.0), 7)
+    curves = run_whole_parity(ParityTeacher(14, 2), LAWS["binary"], rule, np.array([60 / 14]), bench)
     assert same_mean(curves.error[:, 0], shares)
     assert same_mean(curves.error[:, 0] ** 2, shares**2)

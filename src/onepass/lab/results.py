@@ -102,7 +102,7 @@ def level_series(label: str, x: Floats, levels: list[Floats]) -> Series:
     return Series(label, "simulation", x, np.array([level.mean() for level in levels]), low, high)
 
 
-SAMPLING = 3.0  # standard errors that an exponent may be off by chance
+SAMPLING = 3.0  # standard errors that an exponent or a mean may be off by chance
 
 
 def exponent(what: str, fit: PowerLawFit, expected: float, tolerance: float) -> Finding:
@@ -118,10 +118,10 @@ def exponent(what: str, fit: PowerLawFit, expected: float, tolerance: float) -> 
 
 
 def final_level(what: str, curves: LearningCurves, expected: float, tolerance: float, power: float = 0.0) -> Finding:
-    """The mean over the last factor of three in α of error·α^power."""
+    """The mean over the last factor of three in α of error·α^power, with its own sampling error."""
     late = curves.alpha >= curves.alpha[-1] / 3.0
     values = (curves.error[:, late] * curves.alpha[late] ** power).mean(axis=1)
-    return Finding(what, float(values.mean()), standard_error(values), expected, tolerance)
+    return Finding(what, float(values.mean()), standard_error(values), expected, tolerance, SAMPLING)
 
 
 def judge(findings: list[Finding], alpha: float, full: float) -> list[Finding]:

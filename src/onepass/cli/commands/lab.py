@@ -24,7 +24,7 @@ EXPERIMENTS = {  # the name of each in onepass.lab.experiments, which is importe
     "flow": "Order-parameter equations against simulation at N = 1000.",
     "stationary": "The law of one parameter near the teacher, which is not Gaussian.",
     "smooth-noise": "Smooth functions with output noise: √η, and n^(−1/2).",
-    "parity": "A parity machine of two units: α^(−1/3), and 1/α with a better schedule.",
+    "parity": "A parity machine of two units: α^(−1/3), and what schedules make of it.",
     "inputs": "Gaussian, binary and uniform inputs: the same curves.",
     "balanced": "Balanced labels: a shift that depends on the input.",
 }
