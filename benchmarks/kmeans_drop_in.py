@@ -2,8 +2,8 @@
 
     python benchmarks/kmeans_drop_in.py [-k EXPRESSION]
 
-They are read from the installed scikit-learn and kept nowhere. Tests of MiniBatchKMeans are left out, since nothing here
-claims to be that. Ends with 1 if a test fails that is not in EXCUSED.
+They are read from the installed scikit-learn and kept nowhere. Tests of MiniBatchKMeans are left out, since nothing
+here claims to be that. Ends with 1 if a test fails that is not in EXCUSED.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def global_dtype(request):
     return request.param
 """
 PRIVATE = "calls KMeans._init_centroids, a private method"
-EXCUSED = {  # and where the same is tested by public names
+EXCUSED = {  # tests/test_cluster.py tests the same by public names
     "test_sample_weight_init[random]": PRIVATE,
     "test_sample_weight_init[k-means++]": PRIVATE,
     "test_sample_weight_zero[random]": PRIVATE,

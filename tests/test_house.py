@@ -2,11 +2,14 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from onepass.cli.commands import lab
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -167,3 +170,20 @@ def test_every_package_that_is_imported_is_declared_with_its_lowest_version():
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             assert {name.partition(".")[0] for name in names} <= declared | known, path
+
+
+def test_every_file_oracle_and_command_that_the_papers_page_names_is_there():
+    page = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
+    table = page.split("## What each part is held to", 1)[1]
+    ranges = re.findall(r"\beq\. (\d+)(?:-(\d+))?", table.split("barkai1995", 1)[1])
+    named = {n for first, last in ranges for n in range(int(first), int(last or first) + 1)}
+    assert named == set(range(1, 28))  # every equation
+    for name in re.findall(r"`([\w/]+(?:\.py|/))`", page):
+        places = ("src/onepass", "tests", "")
+        assert any((ROOT / place / name).exists() for place in places), name
+    for module, name in re.findall(r"`(oracles\w*)\.(\w+)`", page):
+        assert f"\ndef {name}(" in (ROOT / "tests" / f"{module}.py").read_text(encoding="utf-8"), (module, name)
+    for module, name in re.findall(r"`(theory|threshold_law)\.(\w+)`", page):
+        assert f"\ndef {name}(" in (ROOT / f"src/onepass/lab/{module}.py").read_text(encoding="utf-8"), (module, name)
+    commands = set(re.findall(r"`lab ([\w-]+)`", page))
+    assert commands == set(lab.EXPERIMENTS)
