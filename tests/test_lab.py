@@ -493,9 +493,9 @@ def test_bad_arguments_are_refused_by_name(change, message):
 
 SHORT = {
     "figure1": (200, 1000.0),
-    "figure2": (6, 30_000.0),
+    "figure2": (4, 30_000.0),
     "schedules": (60, 10_000.0),
-    "smooth": (6, 1e6),
+    "smooth": (4, 1e6),
     "noise": (4, 6000.0),
     "flow": (40, 300.0),
     "balanced": (8, 1000.0),
