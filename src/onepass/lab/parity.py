@@ -11,7 +11,7 @@ inputs, α_k = K·α, and with K small errors adding up
     never normalised      ε = K·0.278·(Kα)^(−1/3)         Kabashima's exponent
     constant rate         ε = K·η/√(2π³)
     η = η₀√(2π)·(Kα)^(−z) ε = K·η₀/π·(Kα)^(−z) for z < 1; η₀²/(π(η₀ − 1))/α for z = 1, η₀ > 1, whatever K is, least
-                          at η₀ = 2: (4/π)/α; α^(−η₀) for z = 1, η₀ < 1; and for z > 1 it stalls
+                          at η₀ = 2: (4/π)/α; and for z > 1 it stalls
 """
 
 from __future__ import annotations
