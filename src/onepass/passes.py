@@ -20,7 +20,8 @@ import numpy as np
 from onepass.background import Background
 from onepass.candidates import FrozenCandidates
 from onepass.certificates import Calibration, Certificate, Target, Threshold, calibrate, certified_loss, certify
-from onepass.certificates.deployed import positive_of, threshold_of
+from onepass.certificates.deployed import threshold_of
+from onepass.certificates.rates import positive_of
 from onepass.certificates.score_bins import ScoreHistogram
 from onepass.certificates.score_bins import flip as flip_bins
 from onepass.certified import Certified, Question

@@ -6,20 +6,17 @@ choosing is allowed, since every candidate has its own price, fixed before the f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from onepass.certificates.losses import of_costs
 from onepass.certificates.pair import best_candidate, candidate_risk, cost_risk
-from onepass.certificates.rates import Rates, rates
+from onepass.certificates.rates import Rates, positive_of, rates
 from onepass.certificates.threshold import MISS, Confidence, Target, Threshold, choose_threshold, risk_at
 from onepass.conversions.frozen import need_watched
 from onepass.conversions.frozen import prices as prices_of
 from onepass.costs import Costs
-from onepass.errors import ConversionError
-from onepass.labels import Label, sortable
 from onepass.rows import Floats
 from onepass.trace import Evidence, Terms
 from onepass.trace.watched import Watched
@@ -110,13 +107,6 @@ def threshold_of(evidence: Evidence, frozen: int, target: Target, delta: float) 
     slot = counts.slot_of(frozen)
     price = float(prices_of(evidence)[slot])
     return _threshold(counts, slot, target, Confidence(delta, delta, price), evidence.terms)
-
-
-def positive_of(labels: Sequence[Label], positive: Label | None) -> Label:
-    """The class that false alarms and misses speak of: as declared, or the second in sorted order."""
-    if positive is not None and positive not in labels:
-        raise ConversionError(f"positive: {positive!r} is not one of the classes {', '.join(map(str, labels))}")
-    return sorted(labels, key=sortable)[-1] if positive is None else positive
 
 
 def rates_of(model: Deployed, terms: Terms, delta: float) -> Rates | None:

@@ -16,8 +16,8 @@ from typing import Any
 from onepass.certificates.losses import Losses, judged, must_be_frozen, positives
 from onepass.certificates.pair import class_risk, risk
 from onepass.certificates.rounding import round_down, round_up
-from onepass.errors import DataError
-from onepass.labels import Label
+from onepass.errors import ConversionError, DataError
+from onepass.labels import Label, sortable
 from onepass.trace.watched import Watched
 
 SHOWN = 8  # rates in a sentence; all are in the value
@@ -124,6 +124,13 @@ class Rates:
         return f"for the model frozen after row {self.frozen or 0:,}"
 
 
+def positive_of(labels: Sequence[Label], positive: Label | None) -> Label:
+    """The class that false alarms and misses speak of: as declared, or the second in sorted order."""
+    if positive is not None and positive not in labels:
+        raise ConversionError(f"positive: {positive!r} is not one of the classes {', '.join(map(str, labels))}")
+    return sorted(labels, key=sortable)[-1] if positive is None else positive
+
+
 def rates(
     watched: Watched,
     slot: int,
@@ -143,8 +150,6 @@ def rates(
         raise ValueError(f"delta: a number between 0 and 1 expected, got {delta!r}")
     if len(classes) != watched.rows.shape[1]:
         raise ValueError(f"classes: {watched.rows.shape[1]} labels expected, got {list(classes)}")
-    if positive is not None and positive not in classes:
-        raise DataError(f"{positive!r} is not one of the classes {', '.join(map(str, classes))}", argument="positive")
     if len(classes) > 2:
         if positive is not None:
             raise DataError(
@@ -155,8 +160,7 @@ def rates(
         parts = len(classes)
         found = [_miss(watched, slot, code, label, delta * price / parts) for code, label in enumerate(classes)]
         return Rates(delta, price, parts, int(watched.frozen[slot]), None, (*found, _balanced(found)))
-    if positive is None:
-        positive = sorted(classes, key=lambda label: (isinstance(label, str), label))[1]
+    positive = positive_of(classes, positive)
     two = _of_two(watched, slot, delta * price / 5, classes, list(classes).index(positive))
     return Rates(delta, price, 5, int(watched.frozen[slot]), positive, tuple(two))
 

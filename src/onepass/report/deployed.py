@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onepass.certificates import Certificate, candidate_price
-from onepass.certificates.deployed import positive_of
+from onepass.certificates.rates import positive_of
 from onepass.certificates.score_bins import flip
 from onepass.models import LinearModel
 from onepass.passes import Pass

@@ -18,7 +18,7 @@ from onepass.passes import Pass
 from onepass.rows import AnyRows, Array, Floats, Ints
 from onepass.trace.tally import Tally, empty_tally
 from onepass.trace.watched import nothing_watched
-from onepass.watching.judging import RECENT, Board, watch_several, watch_two
+from onepass.watching.judging import RECENT, empty_board, watch_several, watch_two
 from onepass.watching.models import level_table, levels_in
 
 
@@ -81,18 +81,17 @@ class CandidateWatch:
         self.seed, self.drift = np.uint64(seed % (1 << 64)), no_drift()
         begin_segment(self.drift, borders=candidates[-1].tested)
         room = max(len(one.weights) for one in candidates) - 1
-        self.board = _board(len(candidates), self.outputs, room, level)
-        lines = self.board.weights.reshape(room, -1)
+        self.board = empty_board(len(candidates), self.outputs, room, level)
+        newest = len(candidates) - 1
+        self.board.elders[:], self.board.progress[:] = -1, (0, newest, newest, -1)
         for slot, one in enumerate(candidates):
-            lanes = slice(slot * self.outputs, (slot + 1) * self.outputs)
-            lines[: len(one.weights) - 1, lanes] = one.weights[1:]
-            self.board.intercepts[lanes] = one.weights[0]
+            self.board.put(slot, one.weights)
             self.counts.frozen[slot], self.counts.borders[slot] = one.frozen, one.borders
 
     def watch(self, run: Pass, X: Any, y: Any) -> None:
         """Count what every candidate makes of rows that this pass has taken."""
         batch = run.intake.check(run.intake.take(X, y))
-        self._widen(batch.width)
+        self.board = self.board.widened(batch.width)
         bound = run.learner_run.loss_bound or 0.0
         for first, last in batch.spans:
             rows, codes = run.scaling.scale(batch.piece(first, last)), batch.y[first:last]
@@ -108,21 +107,8 @@ class CandidateWatch:
 
     def _charge(self, rows: AnyRows, y: Ints, tally: Tally, bound: float) -> None:
         for slot, frozen in enumerate(self.counts.frozen):
-            if not watch(head_of(self._weights(slot), self.bias), rows, y, tally, slot, bound):
+            if not watch(head_of(self.board.model(slot), self.bias), rows, y, tally, slot, bound):
                 raise DataError(f"a hinge loss of the model frozen at round {frozen:,} lies above its bound {bound}")
-
-    def _weights(self, slot: int) -> Floats:
-        lanes = slice(slot * self.outputs, (slot + 1) * self.outputs)
-        features = self.board.weights.reshape(-1, self.board.intercepts.size)[:, lanes]
-        return np.concatenate([self.board.intercepts[None, lanes], features])
-
-    def _widen(self, width: int) -> None:
-        """Weights of 0 for features that no candidate has met: the kernel looks at all that a row has."""
-        lanes, known = self.board.intercepts.size, self.board.weights.size
-        if width * lanes > known:
-            weights = np.zeros(max(width * lanes, 2 * known))
-            weights[:known] = self.board.weights
-            self.board = self.board._replace(weights=weights)
 
     def found(self) -> CandidateCounts:
         """What the rows have shown."""
@@ -141,16 +127,3 @@ class CandidateWatch:
         if tally is None:
             return None
         return tally._replace(logs=tally.logs + np.log(tally.product), product=np.ones_like(tally.product))
-
-
-def _board(slots: int, outputs: int, room: int, level: Ints) -> Board:
-    """Room for so many candidates of so many features; none has an elder, and the last is the newest."""
-    lanes = slots * outputs
-    weights, intercepts, sums = np.zeros(room * lanes), np.zeros(lanes), np.zeros(4 * lanes)
-    wrong, elders, progress = (
-        np.zeros(slots, dtype=np.uint8),
-        np.full(slots, -1),
-        np.array([0, slots - 1, slots - 1, -1]),
-    )
-    paid = np.zeros(slots, dtype=np.int64)
-    return Board(weights, intercepts, sums, wrong, elders, np.zeros(RECENT), progress, level, paid)

@@ -31,6 +31,44 @@ class Board(NamedTuple):
     level: Ints  # (classes, classes): of what [label, prediction] costs; empty: costs are not counted
     paid: Ints  # (slots): the level of the row
 
+    @property
+    def lines(self) -> Floats:
+        """The weights as (features, lanes)."""
+        return self.weights.reshape(-1, self.intercepts.size)
+
+    def lanes(self, slot: int) -> slice:
+        """Those of one slot."""
+        outputs = self.intercepts.size // self.elders.size
+        return slice(slot * outputs, (slot + 1) * outputs)
+
+    def model(self, slot: int, width: int | None = None) -> Floats:
+        """The weights of one slot, (1 + features, outputs), intercept first; of all features that there is room for."""
+        lanes = self.lanes(slot)
+        return np.concatenate([self.intercepts[None, lanes], self.lines[:width, lanes]])
+
+    def put(self, slot: int, weights: Floats) -> None:
+        """The weights of a model into an empty slot."""
+        lanes = self.lanes(slot)
+        self.lines[: len(weights) - 1, lanes], self.intercepts[lanes] = weights[1:], weights[0]
+
+    def widened(self, width: int) -> Board:
+        """With weights of 0 for features that nobody has met: the kernel looks at all that a row has."""
+        room = len(self.lines)
+        if width <= room:
+            return self
+        weights = np.zeros(max(width, 2 * room) * self.intercepts.size)
+        weights[: self.weights.size] = self.weights
+        return self._replace(weights=weights)
+
+
+def empty_board(slots: int, outputs: int, room: int, level: Ints) -> Board:
+    """Empty slots, and room for so many features."""
+    lanes = slots * outputs
+    weights, intercepts, sums = np.zeros(room * lanes), np.zeros(lanes), np.zeros(4 * lanes)
+    wrong, paid = np.zeros(slots, dtype=np.uint8), np.zeros(slots, dtype=np.int64)
+    elders, progress = np.full(slots, -2), np.array([0, -1, -1, -1])
+    return Board(weights, intercepts, sums, wrong, elders, np.zeros(RECENT), progress, level, paid)
+
 
 def _add_rows(rows, i, weights, lanes, group, sums):  # type: ignore[no-untyped-def]
     indices, values = rows.indices, rows.values

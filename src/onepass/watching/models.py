@@ -25,7 +25,7 @@ from onepass.trace import WatchedEvidence
 from onepass.trace.grid import floor_index, point
 from onepass.trace.tally import Tally, empty_tally
 from onepass.trace.watched import BORDERS, FIRST, Watched, nothing_watched
-from onepass.watching.judging import RECENT, Board, place, watch_several, watch_two
+from onepass.watching.judging import RECENT, empty_board, place, watch_several, watch_two
 
 MOST, MOST_SEVERAL, FEWEST = 8, 4, 2  # candidates watched at a time: of two classes, of several, where memory is short
 ELDER_STEPS = 4  # on the grid, which has four an octave: an elder has half the age
@@ -60,7 +60,7 @@ class WatchedModels:
         self.at_look: Watched = self._nothing(self.slots)  # the counts at the last look
         self.tally: Tally | None = empty_tally(self.slots) if hinge else None
         self.sums: dict[int, Floats] = {}  # round → Σ of the hypothesis in use up to it, for the last octave
-        self.board = _board(self.slots, self.outputs, 0, self.level)
+        self.board = empty_board(self.slots, self.outputs, 0, self.level)
 
     def _nothing(self, slots: int) -> Watched:
         return nothing_watched(slots, self.classes, levels_in(self.level))
@@ -70,12 +70,8 @@ class WatchedModels:
     def widen(self, width: int) -> None:
         """Weights of 0 for the features that candidates have not met."""
         self.width = max(self.width, width)
-        lanes = self.slots * self.outputs
-        room = self.board.weights.size // lanes
-        if self.counts.frozen.any() and self.width > room:
-            weights = np.zeros(max(self.width, 2 * room) * lanes)
-            weights[: self.board.weights.size] = self.board.weights
-            self.board = self.board._replace(weights=weights)
+        if self.counts.frozen.any():
+            self.board = self.board.widened(self.width)
 
     def watch(self, rows: AnyRows, y: Ints, rounds: int, width: int, hinge_bound: float) -> Floats | None:
         """Count what every candidate makes of these rows, of at most so many features, after so many rounds.
@@ -106,7 +102,14 @@ class WatchedModels:
         kernel(rows, y, 1.0, self.board, counts, scores)  # without an intercept it is 0, or NEVER
         if self.tally is not None:
             for slot in np.flatnonzero(counts.frozen):
-                watch(head_of(self._weights(int(slot)), self.bias), rows, y, self.tally, int(slot), hinge_bound)
+                watch(
+                    head_of(self.board.model(int(slot), self.width), self.bias),
+                    rows,
+                    y,
+                    self.tally,
+                    int(slot),
+                    hinge_bound,
+                )
 
     def _look(self) -> None:
         """What has been counted is what the next choice looks at."""
@@ -247,14 +250,12 @@ class WatchedModels:
         lines = {s: self._slot_of(s) for s in kept}
         board, counts, at_look, tally = self.board, self.counts, self.at_look, self.tally
         self.slots, self.classes, self.outputs = slots, classes, outputs_of(classes)
-        self.board = _board(slots, self.outputs, self.width if kept else 0, self.level)
+        self.board = empty_board(slots, self.outputs, self.width if kept else 0, self.level)
         self.board.recent[:], self.board.progress[0] = board.recent, board.progress[0]
         where = {self._slot_of(s): line for s, line in lines.items()}
         self.counts, self.at_look = (_moved(old, self._nothing(slots), where) for old in (counts, at_look))
         for s, candidate in weights.items():
-            first = self._slot_of(s) * self.outputs
-            self._lanes(self.board.weights)[: len(candidate) - 1, first : first + self.outputs] = candidate[1:]
-            self.board.intercepts[first : first + self.outputs] = candidate[0]
+            self.board.put(self._slot_of(s), candidate)
         if tally is not None:
             self.tally = _moved(tally, empty_tally(slots), where)
         self.board.progress[1] = self._slot_of(kept[-1]) if kept else -1
@@ -262,18 +263,9 @@ class WatchedModels:
 
     # --- what comes out -----------------------------------------------------------------------------------------------
 
-    def _lanes(self, weights: Floats) -> Floats:
-        return weights.reshape(-1, self.slots * self.outputs)
-
-    def _weights(self, slot: int) -> Floats:
-        first = slot * self.outputs
-        lanes = slice(first, first + self.outputs)
-        features = self._lanes(self.board.weights)[: self.width, lanes]
-        return np.concatenate([self.board.intercepts[None, lanes], features])
-
     def model(self, s: int) -> Floats:
         """The weights of candidate s, (1 + features, outputs), intercept first: as it is watched."""
-        return self._weights(self._slot_of(s))
+        return self.board.model(self._slot_of(s), self.width)
 
     def models(self) -> dict[int, Floats]:
         """The weights of all candidates that are watched, by their round."""
@@ -307,7 +299,7 @@ class WatchedModels:
         self.counts, self.at_look, self.tally = state["counts"], state["at_look"], state["tally"]
         self.sums, self.width, self.since = state["sums"], state["width"], state["since"]
         self.slots = state["counts"].frozen.size
-        board = _board(self.slots, self.outputs, 0, self.level)
+        board = empty_board(self.slots, self.outputs, 0, self.level)
         self.board = board._replace(**{name: state[name] for name in ("weights", "intercepts", "recent", "progress")})
         self._seat()
 
@@ -390,11 +382,3 @@ def level_table(classes: int, costs: Costs | None) -> Ints:
 def levels_in(level: Ints) -> int:
     """How many levels of cost are told apart."""
     return int(level.max(initial=-1)) + 1
-
-
-def _board(slots: int, outputs: int, room: int, level: Ints) -> Board:
-    lanes = slots * outputs
-    weights, intercepts, sums = np.zeros(room * lanes), np.zeros(lanes), np.zeros(4 * lanes)
-    elders, progress = np.full(slots, -2), np.array([0, -1, -1, -1])
-    wrong, paid = np.zeros(slots, dtype=np.uint8), np.zeros(slots, dtype=np.int64)
-    return Board(weights, intercepts, sums, wrong, elders, np.zeros(RECENT), progress, level, paid)
