@@ -40,7 +40,7 @@ class Frame(NamedTuple):
     elapsed: int  # rounds before the first, which a falling rate has seen
     needs_log: bool  # whether the declared conversion is made of what the log holds
     sums: bool  # whether sums of all hypotheses so far will be asked for on the way
-    kinds: Ints  # (classes, classes): of what kind it is to take this label for that one
+    kinds: Ints  # of what kind it is to take this label for that one: the table of `MistakeKinds`
 
 
 class Ledger:
@@ -63,8 +63,8 @@ class Ledger:
         """The log has grown from so many updates."""
         self.updates += log.updates - before
         if self.first is None and log.updates:
-            wrong = not log.margin[0] > 0.0
-            kind = int(self.kinds[judged(log, 0, len(self.kinds))]) if wrong else -1
+            label, rival = judged(log, 0, len(self.kinds))
+            kind = -1 if log.margin[0] > 0.0 else int(self.kinds[label, rival % self.kinds.shape[1]])
             self.first = Survivor(0, int(log.round[0]), float(log.margin[0]), None, kind)
 
     def enter(self, log: Log, bound: float | None) -> None:

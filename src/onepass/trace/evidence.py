@@ -73,13 +73,15 @@ class Updates(NamedTuple):
 
     def kinds(self, table: Ints) -> Ints:
         """The kind that a mistake in place of each would have, or was."""
-        classes = len(table)
+        classes, columns = table.shape
         if isinstance(self.log, Deltas):
-            return np.asarray(table.reshape(-1)[self.log.rival])
-        if classes > 2:
-            return np.asarray(table[self.log.label, self.log.rival])
-        label = (self.log.label > 0).astype(np.int64)
-        return np.asarray(table[label, 1 - label])
+            label, rival = np.divmod(self.log.rival, len(table))
+        elif classes > 2:
+            label, rival = self.log.label, self.log.rival
+        else:
+            label = (self.log.label > 0).astype(np.int32)
+            rival = 1 - label
+        return np.asarray(table[label, rival % columns])
 
 
 class SettledCutoff(NamedTuple):

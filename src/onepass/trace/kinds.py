@@ -17,7 +17,9 @@ from onepass.rows import Floats, Ints
 class MistakeKinds(NamedTuple):
     """One line per kind, and where to look it up."""
 
-    table: Ints  # (classes, classes): the kind of taking this label for that one
+    table: (
+        Ints  # (classes, classes): the kind of taking this label for that one; (classes, 1): whatever it is taken for
+    )
     label: Ints  # (kinds): the number of its label
     cost: Floats  # (kinds): in units of the largest cost; 1 where none were declared
 
@@ -26,12 +28,13 @@ def mistake_kinds(classes: int, costs: Costs | None = None) -> MistakeKinds:
     """Without costs there is one kind per class.
 
     >>> mistake_kinds(3).table.tolist()
-    [[0, 0, 0], [1, 1, 1], [2, 2, 2]]
+    [[0], [1], [2]]
     """
-    level = np.zeros((classes, classes), dtype=np.int64) if costs is None else costs.level
+    if costs is None:
+        return MistakeKinds(np.arange(classes)[:, None], np.arange(classes), np.ones(classes))
+    level = costs.level
     code = np.arange(classes)[:, None] * (1 + level.max()) + level
     np.fill_diagonal(code, code[np.arange(classes), (np.arange(classes) == 0).astype(np.int64)])  # right is no mistake
     known, table = np.unique(code, return_inverse=True)
     label, levels = np.divmod(known, 1 + level.max())
-    cost = np.ones(known.size) if costs is None else costs.values[levels] / costs.largest
-    return MistakeKinds(table.reshape(classes, classes).astype(np.int64), label, cost)
+    return MistakeKinds(table.reshape(classes, classes).astype(np.int64), label, costs.values[levels] / costs.largest)

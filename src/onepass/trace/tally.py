@@ -92,7 +92,7 @@ def _enter(tally: Tally, log: Log, since: int, bound: float, kinds: Ints, first:
             return i
         if not log.margin[i] > 0.0:
             label, rival = judged(log, i, kinds.shape[0])
-            tally.kinds[group, kinds[label, rival]] += 1
+            tally.kinds[group, kinds[label, rival % kinds.shape[1]]] += 1
     return -1
 
 
