@@ -21,10 +21,12 @@ from onepass.guards.drift import (
     drift_now,
     joint_drift,
     no_drift,
-    observe_scores,
-    segment_borders,
+    observe_cells,
 )
+from onepass.rows import Dense
 from onepass.scale import cut, learn
+from onepass.watching.cells import bins_of_cells
+from onepass.watching.models import borders_after
 from oracles_drift import jumping, p_values
 from strategies import csr
 
@@ -53,9 +55,15 @@ def changed(kind, seed, rows, at):
     return X, y
 
 
-def of_one(scores):
-    """Scores of one tester, while the other is not at work."""
-    return np.hstack([scores, np.full(scores.shape, np.nan)])
+BORDERS = np.linspace(-4.0, 4.0, 128)
+
+
+def cells_of(scores, borders=BORDERS):
+    """Cells of scores (rows, 2), signed by a label of +1 and as they are; the second tester is not at work."""
+    cells = np.full((len(scores), 4), -1, dtype=np.int16)
+    cells[:, 0] = 129 + np.searchsorted(borders, scores[:, 0], side="right")
+    cells[:, 1] = np.searchsorted(borders, scores[:, 1], side="right")
+    return cells
 
 
 def fed(X, y, **options):
@@ -66,34 +74,48 @@ def fed(X, y, **options):
 
 def test_the_martingales_are_those_of_the_definition():
     rng = np.random.default_rng(1)
-    scores = rng.normal(size=(160, 4)) + np.linspace(0, 2, 160)[:, None] * [3.0, 0.0, 0.5, 0.0]
+    trend = np.linspace(0, 2, 160)[:, None] * [3.0, 0.0, 0.5, 0.0]
     working, starts = {0: range(160), 1: range(50, 120)}, {0: [0, 30, 100], 1: [50, 90]}
-    scores[[t not in working[1] for t in range(160)], 2:] = np.nan
-    drift, borders = no_drift(), {}
+    cells = np.clip(np.round(64 + 20 * (rng.normal(size=(160, 4)) + trend)), 0, 128).astype(np.int16)
+    cells[:, ::2] += 129 * rng.integers(0, 2, size=(160, 2)).astype(np.int16)
+    cells[[t not in working[1] for t in range(160)], 2:] = -1
+    drift, bins = no_drift(), {}
     for first, last in pairwise(sorted({*starts[0], *starts[1], 120, 160})):
         for tester in (0, 1):
             if first in starts[tester]:
-                begin_segment(drift, tester)
-                borders[tester, first] = drift.ranks.borders[2 * tester : 2 * tester + 2].copy()
-        observe_scores(drift, scores[first:last], np.uint64(5), 11 + first, LEVEL)
+                bins[tester, first] = rng.integers(0, 16, size=(2, 258))
+                begin_segment(drift, tester, bins[tester, first])
+        observe_cells(drift, cells[first:last], np.uint64(5), 11 + first, LEVEL)
     paths = np.ones((160, 4))
     for tester, rows in working.items():
         for kind in (0, 1):
             parts = []
             for first, last in pairwise([*starts[tester], rows[-1] + 1]):
-                own = scores[first:last, 2 * tester + kind]
-                parts.append(p_values(own, borders[tester, first][kind], 5, 11 + first))
+                own = bins[tester, first][kind][cells[first:last, 2 * tester + kind]]
+                parts.append(p_values(own, range(1, 16), 5, 11 + first))
             path = jumping(parts)
             paths[rows[0] : rows[-1] + 1, 2 * tester + kind] = path
             paths[rows[-1] + 1 :, 2 * tester + kind] = path[-1]
     np.testing.assert_allclose(drift_now(drift), paths[-1], rtol=1e-9)
     M = paths.mean(axis=1) / 2
     found = drift_evidence(drift)
+    assert math.isclose(found.evidence, max(1.0, M.max()), rel_tol=1e-9)
+    assert math.isclose(found.now, M[-1], rel_tol=1e-9)
+    assert (found.tested, found.alarm) == (160, 0)
+
+
+def test_the_largest_evidence_is_that_of_the_definition():
+    """A trend that no shuffling of bins hides: the row of the largest M, and which score saw it."""
+    scores = np.random.default_rng(1).normal(size=(160, 2)) + np.linspace(0, 2, 160)[:, None] * [3.0, 0.0]
+    drift, bins, cells = no_drift(), bins_of_cells(BORDERS), cells_of(scores)
+    begin_segment(drift, 0, bins)
+    observe_cells(drift, cells, np.uint64(5), 11, math.inf)
+    ranked = [p_values(bins[kind][cells[:, kind]], range(1, 16), 5, 11) for kind in (0, 1)]
+    M = (np.sum([jumping([part]) for part in ranked], axis=0) + 2.0) / 8
+    found = drift_evidence(drift)
     assert M.max() > 1.0
     assert math.isclose(found.evidence, M.max(), rel_tol=1e-9)
-    assert math.isclose(found.now, M[-1], rel_tol=1e-9)
-    assert (found.row, found.tested, found.alarm) == (11 + int(np.argmax(M)), 160, 0)
-    assert found.score == "signed"
+    assert (found.row, found.score) == (11 + int(np.argmax(M)), "signed")
 
 
 def test_p_values_of_exchangeable_scores_are_uniform():
@@ -103,13 +125,43 @@ def test_p_values_of_exchangeable_scores_are_uniform():
     assert np.abs(p - np.arange(1, 2001) / 2000).max() < 1.63 / math.sqrt(2000)  # Kolmogorov, 1 %
 
 
-def test_borders_are_quantiles_of_earlier_scores():
-    recent = np.random.default_rng(0).normal(size=(2, 640))
-    borders = segment_borders(recent)
-    assert borders.shape == (2, 63)
-    counts = np.diff([0, *(np.searchsorted(np.sort(recent[0]), borders[0])), 640])
-    assert counts.min() >= 9
-    assert counts.max() <= 11
+def test_bins_follow_the_scores_and_have_even_shares():
+    """Of scores that fall as those did that the borders come from; signed ones, with either label as often."""
+    rng = np.random.default_rng(0)
+    borders = borders_after(rng.normal(size=1024))
+    scores, labels = rng.normal(size=20_000), rng.choice([-1, 1], size=20_000)
+    at = np.searchsorted(borders, scores, side="right")
+    signed, unsigned = bins_of_cells(borders)
+    own = signed[np.where(labels > 0, 129, 0) + at]
+    for bins, ranked in ((own, labels * scores), (unsigned[at], scores)):
+        middles = [np.median(ranked[bins == k]) for k in range(16)]
+        assert (np.diff(middles) > 0).all()
+        assert np.bincount(bins, minlength=16).min() / 20_000 > 0.4 / 16
+        assert np.bincount(bins, minlength=16).max() / 20_000 < 2 / 16
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_cells_are_those_of_the_scores(classes):
+    """A model watched by rows that it did not learn: the cells that the alarm was shown, from its weights."""
+    rng = np.random.default_rng(3)
+    X = rng.integers(-8, 9, size=(80, 4)) / 8
+    y = np.array([-1, 1])[rng.integers(0, 2, 80)] if classes == 2 else rng.integers(0, 3, 80)
+    run = Pass("perceptron", classes=np.unique(y), n_features=4)
+    run.feed(X[:64], y[:64])
+    watched = run.watched
+    cells = watched.watch(Dense(X[64:]), y[64:], 64, 4, 0.0)
+    weights, borders = watched.model(64), watched.counts.borders[watched.counts.slot_of(64)]
+    scores = X[64:] @ weights[1:] + weights[0]
+    for i in range(16):
+        if classes == 2:
+            at = np.searchsorted(borders, scores[i, 0], side="right")
+            expected = [at + 129 * (y[64 + i] > 0), at]
+        else:
+            low, high = np.sort(scores[i])[-2:]
+            lead = scores[i, y[64 + i]] - np.delete(scores[i], y[64 + i]).max()
+            expected = [np.searchsorted(borders, abs(lead), side="right") + 129 * (lead > 0)]
+            expected.append(np.searchsorted(borders, high - low, side="right"))
+        assert cells[i, :2].tolist() == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -127,9 +179,9 @@ def test_a_broken_assumption_rings():
     rang = 0
     for seed in range(20):
         drift = no_drift()
-        begin_segment(drift)
+        begin_segment(drift, 0, bins_of_cells(BORDERS))
         scores = np.random.default_rng(seed).normal(size=(1500, 2)) + np.linspace(0, 2, 1500)[:, None]
-        observe_scores(drift, of_one(scores), np.uint64(seed), 1, 100.0)
+        observe_cells(drift, cells_of(scores), np.uint64(seed), 1, 100.0)
         rang += drift.noted[3] > 0
     assert rang >= 19
 
@@ -181,9 +233,9 @@ def test_after_a_long_calm_a_change_is_seen_soon():
     delays = []
     for calm in (1_000, 100_000):
         drift = no_drift()
-        begin_segment(drift, borders=np.tile(np.linspace(-3, 3, 63), (2, 1)))
+        begin_segment(drift, 0, bins_of_cells(BORDERS))
         scores = rng.normal(size=(calm + 1000, 2)) + (np.arange(calm + 1000) >= calm)[:, None] * [1.0, 0.0]
-        observe_scores(drift, of_one(scores), np.uint64(0), 1, LEVEL)
+        observe_cells(drift, cells_of(scores), np.uint64(0), 1, LEVEL)
         delays.append(drift_evidence(drift).alarm - calm)
     assert 0 < delays[0] < 300
     assert 0 < delays[1] < 300
@@ -272,18 +324,18 @@ def test_one_chunk_is_a_plain_pass():
     assert merged(X, y, 1).certificate().drift == fed(X, y, classes=[-1, 1]).certificate().drift
 
 
-@pytest.mark.parametrize("field", ["capital", "borders", "progress", "noted", "own"])
+@pytest.mark.parametrize("field", ["moments", "bins", "progress", "noted", "ranks"])
 def test_a_forged_state_is_refused(field):
     X, y = stream("noisy", 1, 500)
     drift = fed(X, y).guards.state()["drift"]
     check_drift(drift, no_drift(), 500)
-    jumper, ranks = drift.jumper, drift.ranks
+    jumper = drift.jumper
     forged = {
-        "capital": drift._replace(jumper=jumper._replace(capital=-jumper.capital)),
-        "borders": drift._replace(ranks=ranks._replace(borders=ranks.borders[:, ::-1].copy())),
+        "moments": drift._replace(jumper=jumper._replace(moments=-jumper.moments)),
+        "bins": drift._replace(bins=drift.bins + 16),
         "progress": drift._replace(progress=drift.progress * 9),
         "noted": drift._replace(noted=np.array([1, 4, 1, 1])),
-        "own": drift._replace(ranks=ranks._replace(own=ranks.own + 1)),
+        "ranks": drift._replace(ranks=drift.ranks + 1),
     }
     with pytest.raises(CheckpointError):
         check_drift(forged[field], no_drift(), 500)

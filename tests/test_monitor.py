@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from onepass import DataError, LinearModel, ModelError, Monitor, Pass
+from onepass.certificates.score_bins import border_levels
 from onepass.monitoring.files import read
-from onepass.monitoring.monitor import mean_bound, ranks_of
+from onepass.monitoring.monitor import INNER, mean_bound, ranks_of
 from onepass.scale import cut, learn
 from oracles_drift import against, counted, jumping, p_values
 from strategies import csr
@@ -82,7 +83,7 @@ def test_scores_are_ranked_among_those_of_training(model):
     X, _ = drawn(2, 200, shift=0.5)
     monitor = watched(model, (X, None), seed=7)
     seen = model.scores
-    borders = seen.borders[1:127:2]
+    borders = seen.borders[INNER]
     bag = [sum(border <= place for border in borders) for place in _places(seen)]
     path = np.array(jumping([p_values(model.decision(X), borders, 7, 1, bag)]))
     path = 2 * path - 1  # there half of the capital is never put in
@@ -96,11 +97,12 @@ def _places(seen):
 
 
 def test_the_bag_is_the_histogram(model):
-    ranks = ranks_of(model.scores.borders, model.scores.counts)
-    assert ranks.own.sum() == model.scores.counts.sum() > 1000
-    assert ranks.own[0, 0] == model.scores.counts[:2].sum()
-    assert ranks.left[0, 32] == ranks.own[0, :32].sum()
-    assert ranks.left[0, 33] == ranks.own[0, 32]
+    (ranks,), counts = ranks_of(model.scores.counts), model.scores.counts
+    assert ranks[0] == counts.sum() > 1000
+    assert len(INNER) == 15
+    assert ranks[1:].tolist() == [*(counts[border + 1 :].sum() for border in INNER), 0]
+    shares = np.diff([0, *border_levels()[INNER], 1])
+    assert shares.max() < 2.0 / 16
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.1, 0.3])
@@ -314,13 +316,13 @@ def test_a_state_of_another_model_is_refused(model, several, tmp_path):
             Monitor.load(tmp_path / "state", stranger)
 
 
-@pytest.mark.parametrize("name", ["capital.held", "capital.counted", "ranks.own", "rows", "score", "ranks.borders"])
+@pytest.mark.parametrize("name", ["capital.held", "capital.counted", "ranks", "rows", "score", "borders"])
 def test_a_forged_state_is_refused(model, tmp_path, name):
     """With the right hash: every array is looked at."""
     monitor = watched(model, drawn(1, 300))
     _, arrays = _written(monitor, tmp_path / "state", model)
     arrays = {key: array.copy() for key, array in arrays.items()}
-    arrays[name] = arrays[name] - 10**6 if name != "ranks.borders" else arrays[name][:, ::-1].copy()
+    arrays[name] = arrays[name] - 10**6 if name != "borders" else arrays[name][::-1].copy()
     with pytest.raises(ModelError):
         Monitor(model).restore(arrays)
     del arrays[name]

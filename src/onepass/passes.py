@@ -361,7 +361,7 @@ class Pass(Options, Certified):
         self.learner_run.join(outputs)
         if self.watched is not None:
             self.watched.join(labels.count, self.rounds)
-        self.guards.join(labels.count, labels.most)
+        self.guards.join(labels.count, labels.most, None if self.watched is None else self.watched.bins())
         self.intake.labels = labels
         self._origin, self._prepared = self._of_outputs(self._origin), self._of_outputs(self._prepared)
         self.regimes.origin = self._of_outputs(self.regimes.origin)
@@ -485,12 +485,12 @@ class Pass(Options, Certified):
     def _watch(self, rows: AnyRows, y: Ints, rounds: int, width: int, bound: float) -> None:
         """Show the watched models rows that came after so many rounds, and the drift alarm what they make of them."""
         assert self.watched is not None
-        self.guards.observe_scores(self.watched.watch(rows, y, rounds, width, bound), rounds)
+        self.guards.observe_cells(self.watched.watch(rows, y, rounds, width, bound), rounds)
 
     def _freeze(self, rounds: int, sum_so_far: Callable[[], Floats]) -> None:
         assert self.watched is not None
-        for tester in self.watched.freeze(rounds, sum_so_far):
-            self.guards.begin_segment(tester)
+        for tester, bins in self.watched.freeze(rounds, sum_so_far).items():
+            self.guards.begin_segment(tester, bins)
 
     def _observe(self, rows: AnyRows, y: Ints) -> None:
         """Show the guards the rows as they were fed, beside the learning."""

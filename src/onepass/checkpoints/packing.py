@@ -14,7 +14,7 @@ import numpy as np
 
 from onepass.container import NAMES, Array
 from onepass.errors import CheckpointError
-from onepass.guards.drift import DriftState, Jumper, Ranks
+from onepass.guards.drift import DriftState, Jumper
 from onepass.guards.duplicates import Duplicates
 from onepass.guards.order import Order
 from onepass.guards.repeats import Repeats
@@ -43,7 +43,6 @@ _TYPES = (
     Order,
     Origin,
     Position,
-    Ranks,
     Repeats,
     Survivor,
     Tally,

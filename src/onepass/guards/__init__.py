@@ -13,6 +13,7 @@ import numpy as np
 
 from onepass.guards.drift import (
     LEVEL,
+    Cells,
     DriftEvidence,
     DriftState,
     begin_segment,
@@ -20,7 +21,7 @@ from onepass.guards.drift import (
     drift_evidence,
     drift_reason,
     no_drift,
-    observe_scores,
+    observe_cells,
 )
 from onepass.guards.duplicates import Duplicates, check_duplicates, count_rows, no_duplicates
 from onepass.guards.fingerprints import fingerprints
@@ -36,7 +37,7 @@ from onepass.guards.order import (
     order_state,
 )
 from onepass.guards.repeats import Repeats, check_repeats, no_repeats, observe_prints, repeat_reason, stream_hash
-from onepass.rows import AnyRows, Dense, Floats, Ints
+from onepass.rows import AnyRows, Dense, Ints
 from onepass.state_checks import need_fields
 
 SINGLES = 64  # rows fed one by one that are looked at together: a call for each costs as much as learning it
@@ -60,7 +61,7 @@ class Guards:
         self.drift: DriftState = no_drift()
         self._withholds_drift = on_drift != "ignore"
         self.seed = np.uint64(seed & SEEDS)
-        self._scores: list[Floats] = []  # of rows fed one by one that are not tested yet
+        self._cells: list[Cells] = []  # of rows fed one by one that are not tested yet
         self._tested = 0  # the number of the row before them
         self.order: Order = order_state(classes)
         self.repeats: Repeats = no_repeats()
@@ -79,14 +80,14 @@ class Guards:
         if self._counts_labels:
             observe_labels(self.order, y)
 
-    def observe_scores(self, scores: Floats | None, rounds: int) -> None:
-        """Test the scores of a frozen model on the rows after so many; None: there is no such model yet."""
-        if scores is None or not self.watches_drift:
+    def observe_cells(self, cells: Cells | None, rounds: int) -> None:
+        """Test where the scores of a frozen model lie, on the rows after so many; None: there is no such model yet."""
+        if cells is None or not self.watches_drift:
             return
-        if not self._scores:
+        if not self._cells:
             self._tested = rounds
-        self._scores.append(scores)
-        if len(scores) > 1 or len(self._scores) == SINGLES:
+        self._cells.append(cells)
+        if len(cells) > 1 or len(self._cells) == SINGLES:
             self._test()
 
     def restart(self) -> None:
@@ -94,26 +95,29 @@ class Guards:
         self._test()
         self.order, self.drift = order_state(len(self.order.seen)), no_drift()
 
-    def join(self, classes: int, most: int) -> None:
-        """With the next row a class joins, so that there are so many, of at most so many."""
+    def join(self, classes: int, most: int, bins: Ints | None) -> None:
+        """With the next row a class joins, so that there are so many, of at most so many.
+
+        Drift is tested anew, in these bins of the newest frozen model; None: there are none to be tested.
+        """
         self.flush()
         self._test()
         self.order = join_label(self.order, classes, most)
         self._counts_labels = self.watches_order and classes <= self.order.seen.size
-        for tester in (0, 1):
-            begin_segment(self.drift, tester)
+        for tester in () if bins is None else (0, 1):
+            begin_segment(self.drift, tester, bins)
 
-    def begin_segment(self, tester: int) -> None:
-        """From now on this tester looks at the scores of another frozen model."""
+    def begin_segment(self, tester: int, bins: Ints) -> None:
+        """From now on this tester looks at the scores of another frozen model, in these bins."""
         self._test()
-        begin_segment(self.drift, tester)
+        begin_segment(self.drift, tester, bins)
 
     def _test(self) -> None:
-        """Test the scores that wait."""
-        if self._scores:
-            waiting, self._scores = self._scores, []
-            scores = waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
-            observe_scores(self.drift, scores, self.seed, self._tested + 1, LEVEL)
+        """Test the rows that wait."""
+        if self._cells:
+            waiting, self._cells = self._cells, []
+            cells = waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
+            observe_cells(self.drift, cells, self.seed, self._tested + 1, LEVEL)
 
     def _wait(self, x: Any, y: Ints) -> None:
         """A single row waits for others before the costly look."""
@@ -181,7 +185,7 @@ class Guards:
         """Go on from a state."""
         self.order, self.repeats, self.duplicates = state["order"], state["repeats"], state["duplicates"]
         self.drift = state["drift"]
-        self._single, self._scores = [], []
+        self._single, self._cells = [], []
 
     def check_state(self, state: Any, rounds: int) -> None:
         """Raise CheckpointError unless a pass of so many rounds with these guards can have this state."""

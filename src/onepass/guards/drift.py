@@ -7,12 +7,16 @@ class over the best other one, and the lead of the best class over the second.
 
     p_t = (#{earlier rows of the segment in higher bins} + θ_t·#{rows of this bin, this one included}) / n
 
-Borders of the bins are fixed at the freezing, from earlier rows; θ_t is a hash of the row's number and the seed, so
-that cutting the stream changes no bit. All p_t are independent uniforms, from segment to segment too, and what is bet
-depends on earlier ones alone. See vovk2021 (V. Vovk, I. Petej, I. Nouretdinov, E. Ahlberg, L. Carlsson, A. Gammerman,
-*Retrain or not retrain: conformal test martingales for change-point detection*), the Simple Jumper.
+Which score goes into which bin is fixed at the freezing, from earlier rows (`watching.cells`); θ_t is a hash of the
+row's number and the seed, so that cutting the stream changes no bit. All p_t are independent uniforms, from segment to
+segment too, and what is bet depends on earlier ones alone. See vovk2021 (V. Vovk, I. Petej, I. Nouretdinov,
+E. Ahlberg, L. Carlsson, A. Gammerman, *Retrain or not retrain: conformal test martingales for change-point detection*),
+the Simple Jumper.
 
     C_ε ← (0.99·C_ε + 0.01·ΣC/5)·(1 + ε·(p_t − ½)),    ε = −1, −½, 0, ½, 1
+
+What is kept are the moments Σ ε^k·C_ε, k = 0, …, 4, which tell the same (ε⁵ = 5/4·ε³ − ¼·ε closes them): one row then
+waits for the sum of the row before it through three operations, not ten.
 
 A new segment, with the newest model, starts at every power of two. What changes shortly before or after that is not
 seen in it: so a second tester, with a model and ranks of its own, is at work from ¾ to 5/4 of every power of two.
@@ -32,6 +36,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from onepass._jit import inlined, jit
 from onepass.rows import Floats, Ints
@@ -40,28 +45,23 @@ from onepass.state_checks import need, need_same_shapes
 
 LEVEL = 20_000.0  # of M from which on no certificate is given: a false alarm in at most one of 10,000 streams
 SPOKEN = 200.0  # of M from which on a certificate speaks of it
-ENOUGH = 1e290  # capital with which betting ends
-TESTED_BINS = 64
-REMEMBERED = 1024  # scores, for the borders of the next segment
+ENOUGH = 1e290  # capital; what is more is thrown away
+TESTED_BINS = 16  # with ties broken within them, nearly as telling as ranks without ties
+CELLS = 258  # in which scores are counted, two sides of 129, and which make up the bins
 BETS = 5
+EVEN = np.array([1.0, 0.0, 0.5, 0.0, 0.425])  # moments of a capital of 1, an equal part on each bet
 KINDS = 4  # of ranks: two testers, two scores each
 SCORES = ("signed", "unsigned")
+Cells = npt.NDArray[np.int16]
+Moments = tuple[float, float, float, float, float]
+Pair = tuple[Moments, Moments]
 WORDS = ("scores with their labels (what follows from an input)", "scores without labels (the inputs)")
-
-
-class Ranks(NamedTuple):
-    """Scores counted in bins, as a search among their borders meets them."""
-
-    left: Ints  # (kinds, 64): at the place of a border, rows that went to its left
-    own: Ints  # (kinds, 64): rows of each bin
-    borders: Floats  # (kinds, 63), rising; bin k has k borders at or below the score
 
 
 class Jumper(NamedTuple):
     """The capital that bets on one kind of ranks, or on several kinds side by side."""
 
-    capital: Floats  # (kinds, 5)
-    held: Floats  # (kinds): its sum
+    moments: Floats  # (kinds, 5): Σ ε^k·C_ε for k = 0, …, 4; the first is all that there is
     growth: Floats  # (kinds): how much it has grown since `grows_from`
     grows_from: Ints  # (kinds): the row after which it has not been lower
 
@@ -72,9 +72,9 @@ class DriftState(NamedTuple):
     Rows are numbered from 1, as the pass learns them.
     """
 
-    ranks: Ranks
+    ranks: Ints  # (kinds, 17): rows of this segment in this bin or a higher one; the last is 0
     jumper: Jumper
-    recent: Floats  # (kinds, 1024): rings
+    bins: Ints  # (kinds, 258): the bin of a cell, fixed when a segment begins
     progress: Ints  # (4): of each tester, rows tested and those of this segment
     weight: Floats  # (2): of each tester, what is put in at a row
     peak: Floats  # the largest M
@@ -153,23 +153,21 @@ def odds(evidence: float) -> str:
     return f"{evidence:,.0f} : 1" if evidence < 1e6 else f"{evidence:.3g} : 1"
 
 
-def no_ranks(kinds: int) -> Ranks:
-    """Empty bins, with borders that suit scores of any size."""
-    zeros = np.zeros((2, kinds, TESTED_BINS), dtype=np.int64)
-    fixed = np.sinh(np.linspace(-8.0, 8.0, TESTED_BINS - 1))
-    return Ranks(zeros[0].copy(), zeros[1].copy(), np.tile(fixed, (kinds, 1)))
+def ranks_among(counts: Ints) -> Ints:
+    """(kinds, 17): ranks where the bins (kinds, 16) hold so many rows already."""
+    return np.pad(np.cumsum(counts[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
 
 
 def new_jumper(kinds: int) -> Jumper:
-    return Jumper(np.zeros((kinds, BETS)), np.zeros(kinds), np.ones(kinds), np.zeros(kinds, dtype=np.int64))
+    return Jumper(np.zeros((kinds, BETS)), np.ones(kinds), np.zeros(kinds, dtype=np.int64))
 
 
 def no_drift() -> DriftState:
     """Before the first row."""
     progress, noted = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
-    return DriftState(
-        no_ranks(KINDS), new_jumper(KINDS), np.zeros((KINDS, REMEMBERED)), progress, np.zeros(2), np.ones(1), noted
-    )
+    bins = np.zeros((KINDS, CELLS), dtype=np.int64)
+    ranks = ranks_among(np.zeros((KINDS, TESTED_BINS), dtype=np.int64))
+    return DriftState(ranks, new_jumper(KINDS), bins, progress, np.zeros(2), np.ones(1), noted)
 
 
 @jit
@@ -206,126 +204,156 @@ def tie_breaker(seed: np.uint64, t: int) -> float:
 
 
 @inlined
-def rank(ranks: Ranks, kind: np.uint64, score: float, before: int, theta: float) -> float:
-    """The p-value of a score among so many before it; it enters the bins."""
-    left, own, borders = ranks.left, ranks.own, ranks.borders
-    at, step, lower = np.uint64(0), np.uint64(TESTED_BINS // 2), np.int64(0)
-    while step > np.uint64(0):
-        right = np.int64(borders[kind, at + step - np.uint64(1)] <= score)
-        lower += right * left[kind, at + step]
-        left[kind, at + step] += np.int64(1) - right
-        at += step * np.uint64(right)
-        step >>= np.uint64(1)
-    same = own[kind, at] + np.int64(1)
-    own[kind, at] = same
-    return (np.float64(before + 1 - lower - same) + theta * np.float64(same)) / np.float64(before + 1)
+def rank(ranks: Ints, kind: np.uint64, own_bin: np.uint64, theta: float) -> float:
+    """The p-value of a row in this bin, times the number of rows with it; it enters the bins."""
+    here, higher = ranks[kind, own_bin], ranks[kind, own_bin + np.uint64(1)]
+    for j in range(np.uint64(TESTED_BINS)):
+        ranks[kind, j] += np.int64(j <= own_bin)
+    return np.float64(higher) + theta * np.float64(here - higher + np.int64(1))
 
 
 @inlined
-def jump(jumper: Jumper, kind: np.uint64, p: float, more: float, t: int) -> float:
-    """Put `more` in, bet on the p-value of row t, and say what there is after it."""
-    capital = jumper.capital
-    there: float = jumper.held[kind]
-    if there >= ENOUGH:
-        return there
-    there += more
-    share, edge, now = 0.198 * more + 0.002 * there, p - 0.5, 0.0
-    for b in range(np.uint64(BETS)):
-        bet = 0.5 * (np.float64(b) - 2.0)
-        capital[kind, b] = (0.99 * capital[kind, b] + share) * (1.0 + bet * edge)
-        now += capital[kind, b]
-    growth = jumper.growth[kind] * (now / there)
-    if growth <= 1.0:
-        growth = 1.0
-        jumper.grows_from[kind] = t
-    jumper.growth[kind], jumper.held[kind] = min(growth, ENOUGH), now
-    return now
+def moments_of(jumper: Jumper, kind: np.uint64) -> Moments:
+    moments = jumper.moments
+    return moments[kind, 0], moments[kind, 1], moments[kind, 2], moments[kind, 3], moments[kind, 4]
 
 
 @inlined
-def test_row(drift: DriftState, tester: np.uint64, signed: float, unsigned: float, theta: float, t: int) -> None:
-    """One tester ranks the two scores of row t, and bets on their ranks."""
-    ranks, jumper, recent, progress = drift.ranks, drift.jumper, drift.recent, drift.progress
+def keep(jumper: Jumper, kind: np.uint64, new: Moments) -> None:
+    moments = jumper.moments
+    moments[kind, 0], moments[kind, 1], moments[kind, 2], moments[kind, 3], moments[kind, 4] = new
+
+
+@inlined
+def bet(moments: Moments, edge: float, more: float) -> Moments:
+    """Put `more` in, and bet on a p-value of ½ + edge."""
+    there, first, second = moments[0] + more, 0.99 * moments[1], 0.99 * moments[2]
+    third, fourth = 0.99 * moments[3], 0.99 * moments[4]
+    share = 0.198 * more + 0.002 * there  # what is put into each of the five, whose ε² add up to 2.5, ε⁴ to 2.125
+    second += 2.5 * share
+    fourth += 2.125 * share
+    now = there + edge * first
+    moved = first + edge * second, second + edge * third, third + edge * fourth
+    last = fourth + edge * (1.25 * third - 0.25 * first)
+    if now > ENOUGH:
+        cut = ENOUGH / now
+        return ENOUGH, cut * moved[0], cut * moved[1], cut * moved[2], cut * last
+    return now, moved[0], moved[1], moved[2], last
+
+
+@inlined
+def grow(jumper: Jumper, kind: np.uint64, ratio: float, t: int) -> None:
+    """With row t the capital has become so many times as much."""
+    growth = jumper.growth[kind] * ratio
+    jumper.grows_from[kind] = t if growth <= 1.0 else jumper.grows_from[kind]
+    jumper.growth[kind] = min(max(growth, 1.0), ENOUGH)
+
+
+@inlined
+def jump(jumper: Jumper, kind: np.uint64, edge: float, more: float, t: int) -> float:
+    """Put `more` in, bet on the p-value of row t, which is ½ + edge, and say what there is after it."""
+    before = moments_of(jumper, kind)
+    after = bet(before, edge, more)
+    keep(jumper, kind, after)
+    grow(jumper, kind, after[0] / (before[0] + more), t)
+    return float(after[0])
+
+
+@inlined
+def test_row(
+    drift: DriftState,
+    tester: np.uint64,
+    cells: Cells,
+    i: np.uint64,
+    before: tuple[Moments, Moments],
+    theta: float,
+    t: int,
+) -> Pair:
+    """One tester ranks the two scores of row t, and bets on their ranks, with capital that is in registers."""
+    jumper, ranks, bins, progress = drift.jumper, drift.ranks, drift.bins, drift.progress
     one = np.uint64(2) * tester  # the place of its signed scores, and of its rows tested
     two = one + np.uint64(1)
-    tested, before = progress[one] + 1, progress[two]
-    progress[one], progress[two] = tested, before + 1
+    tested, rows = progress[one] + 1, progress[two] + 1
+    progress[one], progress[two] = tested, rows
     if tested & (tested - 1) == 0:  # it changes at powers of two
         drift.weight[tester] = 0.5 * start_weight(tested)
-    more, at = drift.weight[tester], np.uint64(before) & np.uint64(REMEMBERED - 1)
-    recent[one, at], recent[two, at] = signed, unsigned
-    jump(jumper, one, rank(ranks, one, signed, before, theta), more, t)
-    jump(jumper, two, rank(ranks, two, unsigned, before, theta), more, t)
+    more, part = drift.weight[tester], 1.0 / np.float64(rows)
+    own, other = np.uint64(bins[one, np.uint64(cells[i, one])]), np.uint64(bins[two, np.uint64(cells[i, two])])
+    signed = bet(before[0], part * rank(ranks, one, own, theta) - 0.5, more)
+    unsigned = bet(before[1], part * rank(ranks, two, other, theta) - 0.5, more)
+    grow(jumper, one, signed[0] / (before[0][0] + more), t)
+    grow(jumper, two, unsigned[0] / (before[1][0] + more), t)
+    return signed, unsigned
+
+
+@jit
+def kept_out(tested: int) -> float:
+    """What a tester's two martingales have, after so many rows tested, beside their capital."""
+    return 1.0 + (weight_left(tested) if tested > 0 else 1.0)
 
 
 @jit
 def evidence_now(drift: DriftState) -> float:
     """M as it stands: half of the mean of the four martingales."""
-    total = 0.0
-    for tester in range(2):
-        tested = drift.progress[2 * tester]
-        total += 1.0 + (weight_left(tested) if tested > 0 else 1.0)
-    capital = drift.jumper.capital
-    for kind in range(KINDS):
-        for b in range(BETS):
-            total += capital[kind, b]
-    return float(0.125 * total)
+    held = drift.jumper.moments[:, 0]
+    return 0.125 * (held.sum() + kept_out(drift.progress[0]) + kept_out(drift.progress[2]))  # type: ignore[no-any-return]
 
 
-def observe_scores(drift: DriftState, scores: Floats, seed: np.uint64, first: int, level: float) -> None:
-    """Test these scores (rows, 4: signed and unsigned, of either tester's model), of rows from number `first` on.
+def observe_cells(drift: DriftState, cells: Cells, seed: np.uint64, first: int, level: float) -> None:
+    """Test rows from number `first` on: the cells (rows, 4) of their signed and unsigned scores, by either tester's
+    model.
 
-    NaN: that tester is not at work. The alarm rings at `level`.
+    −1: that tester is not at work. The alarm rings at `level`.
     """
     with np.errstate(over="ignore"):  # hashes wrap, of which uncompiled code would warn
-        _observe(drift, scores, seed, first, level)
+        _observe(drift, cells, seed, first, level)
 
 
 @jit
-def _observe(drift: DriftState, scores: Floats, seed: np.uint64, first: int, level: float) -> None:
-    noted, held, peak = drift.noted, drift.jumper.held, drift.peak[0]
-    for i in range(np.uint64(len(scores))):
+def _observe(drift: DriftState, cells: Cells, seed: np.uint64, first: int, level: float) -> None:
+    jumper, noted, peak = drift.jumper, drift.noted, drift.peak[0]
+    a, b, c, d = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+    one, two = (moments_of(jumper, a), moments_of(jumper, b)), (moments_of(jumper, c), moments_of(jumper, d))
+    for i in range(np.uint64(len(cells))):
         t = first + np.int64(i)
         theta = tie_breaker(seed, t)
-        if scores[i, 0] == scores[i, 0]:
-            test_row(drift, np.uint64(0), scores[i, 0], scores[i, 1], theta, t)
-        if scores[i, 2] == scores[i, 2]:
-            test_row(drift, np.uint64(1), scores[i, 2], scores[i, 3], theta, t)
-        if 0.125 * (held[0] + held[1] + held[2] + held[3]) + 0.5 > peak:
-            now = evidence_now(drift)
+        if cells[i, 0] >= 0:
+            one = test_row(drift, a, cells, i, one, theta, t)
+        if cells[i, 2] >= 0:
+            two = test_row(drift, b, cells, i, two, theta, t)
+        total = (one[0][0] + one[1][0]) + (two[0][0] + two[1][0])
+        if 0.125 * total + 0.5 > peak:
+            now = 0.125 * (total + kept_out(drift.progress[0]) + kept_out(drift.progress[2]))
             if now > peak:
                 peak = now
                 if noted[3] == 0:
-                    seen = np.argmax(held)
-                    noted[0], noted[1], noted[2] = t, seen, drift.jumper.grows_from[seen] + 1
+                    seen = np.argmax(np.array([one[0][0], one[1][0], two[0][0], two[1][0]]))
+                    noted[0], noted[1], noted[2] = t, seen, jumper.grows_from[seen] + 1
                     if peak >= level:
                         noted[3] = t
     drift.peak[0] = peak
+    keep(jumper, a, one[0])
+    keep(jumper, b, one[1])
+    keep(jumper, c, two[0])
+    keep(jumper, d, two[1])
 
 
-def segment_borders(recent: Floats) -> Floats:
-    """Borders of the next segment's bins, from earlier scores (kinds, rows): their quantiles."""
-    if not recent.shape[1]:
-        return no_ranks(len(recent)).borders
-    return np.asarray(np.quantile(recent, np.arange(1, TESTED_BINS) / TESTED_BINS, axis=1).T.copy())
+def begin_segment(drift: DriftState, tester: int, bins: Ints) -> None:
+    """A tester turns to the scores of another model, cells of which lie in these bins (2, 258): signed and unsigned.
 
-
-def begin_segment(drift: DriftState, tester: int = 0, borders: Floats | None = None) -> None:
-    """A tester turns to the scores of another model: ranks start anew, and so does the Jumper."""
+    Ranks start anew, and so does the Jumper.
+    """
     kinds = slice(2 * tester, 2 * tester + 2)
-    if borders is None:  # the first tester's scores are the more recent ones, for the second too
-        borders = segment_borders(drift.recent[:2, : min(int(drift.progress[1]), REMEMBERED)])
-    drift.ranks.borders[kinds] = borders
-    drift.ranks.left[kinds] = 0
-    drift.ranks.own[kinds] = 0
+    drift.bins[kinds] = bins
+    drift.ranks[kinds] = 0
     drift.progress[2 * tester + 1] = 0
-    drift.jumper.capital[kinds] = drift.jumper.capital[kinds].sum(axis=1, keepdims=True) / BETS
+    drift.jumper.moments[kinds] = drift.jumper.moments[kinds, :1] * EVEN
 
 
 def drift_now(drift: DriftState) -> Floats:
     """(4): the martingales, as they stand."""
     left = [weight_left(tested) if tested else 1.0 for tested in drift.progress[::2].tolist()]
-    return np.asarray(drift.jumper.capital.sum(axis=1) + 0.5 * (1.0 + np.repeat(left, 2)))
+    return np.asarray(drift.jumper.moments[:, 0] + 0.5 * (1.0 + np.repeat(left, 2)))
 
 
 def drift_evidence(drift: DriftState) -> DriftEvidence:
@@ -348,22 +376,24 @@ def drift_reason(found: DriftEvidence) -> str | None:
     )
 
 
+def are_ranks(ranks: Ints) -> bool:
+    """Whether each line may be what `ranks_among` counts makes."""
+    return bool((np.diff(ranks, axis=1) <= 0).all() and (ranks[:, -1] == 0).all())
+
+
 def check_drift(drift: Any, pattern: DriftState, rounds: int) -> None:
     """Raise CheckpointError unless a pass of so many rounds can have this state."""
     what = "the drift alarm"
     need(type(drift) is DriftState, what)
     for part, like in zip(drift, pattern, strict=True):
         need_same_shapes(part, like, what)
-    ranks, capital, noted = drift.ranks, drift.jumper.capital, drift.noted
+    ranks, moments, noted = drift.ranks, drift.jumper.moments, drift.noted
     tested, segment = drift.progress[::2], drift.progress[1::2]
     need(bool((segment >= 0).all() and (segment <= tested).all() and (tested <= rounds).all()), what)
-    borders = ranks.borders
-    need(bool(np.isfinite(borders).all()) and bool((np.diff(borders, axis=1) >= 0.0).all()), what)
-    segment = np.repeat(segment, 2)
-    need(bool((ranks.own.sum(axis=1) == segment).all() and (ranks.own >= 0).all() and (ranks.left >= 0).all()), what)
-    need(bool((ranks.left <= segment[:, None]).all()), what)
-    need(bool(np.isfinite(capital).all() and (capital >= 0.0).all() and np.isfinite(drift.recent).all()), what)
-    need(bool(np.isclose(capital.sum(axis=1), drift.jumper.held).all()), what)
+    need(bool((drift.bins >= 0).all() and (drift.bins < TESTED_BINS).all()), what)
+    need(bool((ranks[:, 0] == np.repeat(segment, 2)).all()) and are_ranks(ranks), what)
+    held = moments[:, :1]
+    need(bool((held >= 0.0).all() and (held <= ENOUGH).all() and (np.abs(moments) <= held * (1.0 + 1e-9)).all()), what)
     growth, since = drift.jumper.growth, drift.jumper.grows_from
     need(
         bool((growth >= 1.0).all() and (growth <= ENOUGH).all() and (since >= 0).all() and (since <= rounds).all()),

@@ -18,7 +18,7 @@ from onepass.container import Array, Kind, Path, raw_bytes
 from onepass.container import read as read_container
 from onepass.errors import CheckpointError, ModelError, printable
 from onepass.files import replacing, sha256
-from onepass.guards.drift import ENOUGH, Jumper, Ranks
+from onepass.guards.drift import ENOUGH, Jumper, are_ranks
 from onepass.models import LinearModel
 from onepass.monitoring.kernels import MOST_POINTS, Capital, Watch
 from onepass.state_checks import need_same_shapes
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 STATE = Kind("monitor's state", "onepass-monitor", 1 << 20, ModelError)
-PARTS: dict[str, type[Any]] = {"capital": Capital, "ranks": Ranks, "jumper": Jumper}  # of a Watch, each of arrays
+PARTS: dict[str, type[Any]] = {"capital": Capital, "jumper": Jumper}  # of a Watch, each of arrays
+PLAIN = ("ranks", "borders", "score", "rows")  # arrays of its own
 MOST_BYTES = 1 << 30
 
 
@@ -96,7 +97,8 @@ def _checked(arrays: dict[str, Array], pattern: Watch) -> Watch:
     parts = {
         name: kind._make(np.array(arrays[f"{name}.{field}"]) for field in kind._fields) for name, kind in PARTS.items()
     }
-    watch = Watch(**parts, score=np.array(arrays["score"]), rows=np.array(arrays["rows"]), points=whole)
+    plain: dict[str, Any] = {name: np.array(arrays[name]) for name in PLAIN}
+    watch = Watch(**parts, **plain, points=whole)
     for part, like in zip(watch, pattern, strict=True):
         need_same_shapes(part, like, "the monitor's state")
     _check_numbers(watch, pattern)
@@ -114,10 +116,12 @@ def _check_numbers(watch: Watch, pattern: Watch) -> None:
         _need((counts >= 0).all() and (counts <= rows).all())
     _need(capital.counted[0] == labelled and (capital.counted <= labelled).all())
     _need((capital.total >= 0.0).all() and (capital.total <= capital.counted).all())
-    for held in (capital.held, watch.jumper.capital, capital.growth, watch.jumper.growth, capital.peak):
+    for held in (capital.held, watch.jumper.moments[:, :1], capital.growth, watch.jumper.growth, capital.peak):
         _need(np.isfinite(held).all() and (held >= 0.0).all() and (held <= 2 * ENOUGH).all())
-    _need((ranks.borders == pattern.ranks.borders).all() and (ranks.own >= pattern.ranks.own).all())
-    _need((ranks.left >= pattern.ranks.left).all() and (ranks.left <= bag).all() and int(ranks.own.sum()) == bag)
+    moments = watch.jumper.moments
+    _need((np.abs(moments) <= moments[:, :1] * (1.0 + 1e-9)).all())
+    _need((watch.borders == pattern.borders).all() and are_ranks(ranks) and int(ranks[0, 0]) == bag)
+    _need((np.diff(ranks) <= np.diff(pattern.ranks)).all())
 
 
 def _check_content(content: dict[str, Any]) -> None:
@@ -140,7 +144,7 @@ def _named(watch: Watch) -> list[tuple[str, Array]]:
         for name, kind in PARTS.items()
         for field, array in zip(kind._fields, getattr(watch, name), strict=True)
     ]
-    return [*parts, ("score", watch.score), ("rows", watch.rows), ("points", watch.points)]
+    return [*parts, *((name, getattr(watch, name)) for name in PLAIN), ("points", watch.points)]
 
 
 def _arrays(watch: Watch) -> dict[str, Array]:

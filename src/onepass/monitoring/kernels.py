@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onepass._jit import jit
-from onepass.guards.drift import ENOUGH, Jumper, Ranks, jump, rank, start_weight, tie_breaker, weight_left
+from onepass.guards.drift import ENOUGH, TESTED_BINS, Jumper, jump, rank, start_weight, tie_breaker, weight_left
 from onepass.looks import looks
 from onepass.rows import Floats, Ints
 
@@ -52,7 +52,8 @@ class Watch(NamedTuple):
     """All that rows change."""
 
     capital: Capital
-    ranks: Ranks
+    ranks: Ints  # (1, 17): as those of the drift alarm
+    borders: Floats  # (15): of the bins in which scores are ranked, rising
     jumper: Jumper
     score: Floats  # the largest M of the scores, and M at which their alarm rings (∞: they are not tested)
     rows: Ints  # rows, those with labels, scores in the bag, points on the way, alarm of the scores, and since when
@@ -88,12 +89,22 @@ def bet(limits: ClaimLimits, capital: Capital, j: int, x: float, t: int) -> None
 
 
 @jit
+def bin_of(borders: Floats, score: float) -> np.uint64:
+    """How many of 15 borders are at or below the score."""
+    at, step = np.uint64(0), np.uint64(TESTED_BINS // 2)
+    while step > np.uint64(0):
+        at += step * np.uint64(borders[at + step - np.uint64(1)] <= score)
+        step >>= np.uint64(1)
+    return at
+
+
+@jit
 def test_score(watch: Watch, score: float, seed: np.uint64, t: int) -> None:
     """Rank the score of row t, and bet on its rank."""
     rows, kind = watch.rows, np.uint64(0)
-    p = rank(watch.ranks, kind, score, rows[2], tie_breaker(seed, t))
     rows[2] += 1
-    wealth = jump(watch.jumper, kind, p, start_weight(t), t) + weight_left(t)
+    p = rank(watch.ranks, kind, bin_of(watch.borders, score), tie_breaker(seed, t)) / np.float64(rows[2])
+    wealth = jump(watch.jumper, kind, p - 0.5, start_weight(t), t) + weight_left(t)
     if wealth > watch.score[0]:
         watch.score[0] = wealth
         if rows[4] == 0 and wealth >= watch.score[1]:
@@ -119,7 +130,7 @@ def note_point(watch: Watch, t: int) -> None:
         for j in range(1, watch.capital.counted.size):
             best = max(best, log_wealth(watch.capital, j))
         tested = watch.score[1] < np.inf
-        there = watch.jumper.held[0] + weight_left(t)
+        there = watch.jumper.moments[0, 0] + weight_left(t)
         watch.points[at, 0], watch.points[at, 1] = float(t), log_wealth(watch.capital, 0)
         watch.points[at, 2], watch.points[at, 3] = best, math.log10(there) if tested else 0.0
         watch.rows[3] = at + 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from onepass.certificates.betting import betting
 from onepass.errors import DataError, ModelError
-from onepass.guards.drift import TESTED_BINS, Ranks, new_jumper, no_ranks
+from onepass.guards.drift import new_jumper, ranks_among
 from onepass.models import LinearModel, places
 from onepass.monitoring.claims import Claim, certificate_of, claims_of, costs_of
 from onepass.monitoring.kernels import BETS, MOST_POINTS, Capital, ClaimLimits, Watch, watch_rows
@@ -18,9 +18,11 @@ from onepass.monitoring.result import ClaimResult, MonitorResult, ScoresResult
 from onepass.rows import Array, Dense, Floats, Ints, Rows, count
 from onepass.trace.tally import BETS as BOUND_BETS
 from onepass.validate import accept
+from onepass.watching.cells import EVEN_BINS
 
 OUTWARD = 1.0 - 2.0**-50  # what a product may gain by rounding it loses here
 NO_LABEL = np.array([-1])
+INNER = np.flatnonzero(np.diff(EVEN_BINS))  # the borders of a histogram that stand between the bins of ranks
 MOST_TABLES = 2  # classes up to which every pair of label and prediction is looked up
 
 
@@ -114,12 +116,13 @@ class Monitor:
             rang=counts[2],
             since=counts[3],
         )
-        rows, ranks, alarm = np.zeros(6, dtype=np.int64), no_ranks(1), math.inf
+        rows, borders, alarm = np.zeros(6, dtype=np.int64), np.zeros(INNER.size), math.inf
+        ranks = ranks_among(np.zeros((1, INNER.size + 1), dtype=np.int64))
         if (seen := self.model.scores) is not None:
-            ranks = ranks_of(seen.borders, seen.counts)
-            rows[2] = int(ranks.own.sum())
+            ranks, borders = ranks_of(seen.counts), seen.borders[INNER].copy()
+            rows[2] = int(ranks[0, 0])
             alarm = 1.0 / (self.delta * self._shares()[1] * seen.price)
-        return Watch(capital, ranks, new_jumper(1), np.array([1.0, alarm]), rows, np.zeros((MOST_POINTS, 4)))
+        return Watch(capital, ranks, borders, new_jumper(1), np.array([1.0, alarm]), rows, np.zeros((MOST_POINTS, 4)))
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
@@ -247,14 +250,9 @@ def mean_bound(n: int, total: float, delta: float) -> float:
     return betting(n, total * np.log1p(-BOUND_BETS), delta)
 
 
-def ranks_of(borders: Floats, counts: Ints) -> Ranks:
-    """The bag with which ranks begin: every second border of the histogram, and what was counted between them."""
-    ranks, inner = no_ranks(1), np.arange(1, 2 * TESTED_BINS - 1, 2)
-    ranks.borders[0] = borders[inner]
-    ranks.own[0] = np.add.reduceat(counts, [0, *(inner + 1)])
-    for node in range(1, TESTED_BINS):
-        ranks.left[0, node] = ranks.own[0, node - (node & -node) : node].sum()
-    return ranks
+def ranks_of(counts: Ints) -> Ints:
+    """The bag with which ranks begin: what the histogram has counted."""
+    return ranks_among(np.add.reduceat(counts, [0, *(INNER + 1)])[None])
 
 
 def _ranked(scores: Floats) -> Floats:

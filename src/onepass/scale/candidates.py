@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from onepass.costs import Costs
-from onepass.guards.drift import segment_borders
 from onepass.rows import Floats, must_be_finite
 from onepass.scale.tasks import add
 from onepass.scale.watching import Candidate, CandidateCounts, add_lines
@@ -34,7 +33,7 @@ class MergedCandidates:
         self._slots = self._limits.slots
         self._ends: dict[int, Floats] = {}  # wave → where the next one started, of the later half
         self._past = 0  # waves that had rows
-        self._recent = np.empty((2, 0))  # scores of the newest candidate in the wave before
+        self._recent = np.empty(0)  # scores of the newest candidate in the wave before
         self._counts = nothing_watched(0, classes, self._levels)
         self._hinge = empty_tally(0) if hinge else None
 
@@ -58,20 +57,19 @@ class MergedCandidates:
         must_be_finite(weights)
         self._fit(len(weights) - 1)
         line = nothing_watched(1, self._classes, self._levels)
-        line.frozen[0], line.borders[0] = rounds, borders_after(self._recent[1])
+        line.frozen[0], line.borders[0] = rounds, borders_after(self._recent)
         known = slice(-PLANNED_FROM, None)  # direct bets look at a candidate's own mistakes alone, never at an elder's
         mistakes = self._counts.mistakes[known].sum(axis=0)
         line.plan[0, :, 0, 0], line.plan[0, :, 0, 1] = self._counts.rows[known].sum(axis=0) - mistakes, mistakes
         if self._levels:
             line.cost_plan[0, 0] = self._counts.costs[known].sum(axis=0)
-        tested = segment_borders(self._recent)
         lines = zip(self._counts, line, strict=True)
         self._counts = Watched._make(np.concatenate([old, new])[-self._slots :] for old, new in lines)
-        self.watched = [*self.watched, Candidate(wave, rounds, weights, line.borders[0], tested)][-self._slots :]
+        self.watched = [*self.watched, Candidate(wave, rounds, weights, line.borders[0])][-self._slots :]
         if self._hinge is not None:
             pairs = zip(self._hinge, empty_tally(1), strict=True)
             self._hinge = Tally._make(np.concatenate([old, new])[-self._slots :] for old, new in pairs)
-        self._recent = np.empty((2, 0))
+        self._recent = np.empty(0)
 
     def _fit(self, width: int) -> None:
         """As many candidates as have room; LimitError where the fewest have none."""

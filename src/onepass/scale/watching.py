@@ -12,12 +12,13 @@ import numpy as np
 
 from onepass.costs import Costs
 from onepass.errors import DataError
-from onepass.guards.drift import LEVEL, ChunkDrift, begin_segment, drift_now, no_drift, observe_scores
+from onepass.guards.drift import LEVEL, ChunkDrift, begin_segment, drift_now, no_drift, observe_cells
 from onepass.loop import head_of, watch
 from onepass.passes import Pass
 from onepass.rows import AnyRows, Array, Floats, Ints
 from onepass.trace.tally import Tally, empty_tally
 from onepass.trace.watched import nothing_watched
+from onepass.watching.cells import bins_of_cells
 from onepass.watching.judging import RECENT, empty_board, watch_several, watch_two
 from onepass.watching.models import level_table, levels_in
 
@@ -29,7 +30,6 @@ class Candidate(NamedTuple):
     frozen: int  # rounds before it
     weights: Floats  # (1 + features, outputs), intercept first
     borders: Floats  # of the bins into which its scores are counted
-    tested: Floats  # (2, 63): of those in which the drift alarm ranks them
 
 
 class CandidateCounts(NamedTuple):
@@ -39,12 +39,12 @@ class CandidateCounts(NamedTuple):
     mistakes: Ints  # (candidates, classes)
     bins: Ints  # (candidates, 2, 129): as in Watched
     costs: Ints  # (candidates, levels): as in Watched
-    recent: Floats  # (2, at most 1024): the last scores of the newest one, signed by the label and as they are
+    recent: Floats  # (at most 1024): the last scores of the newest one
     hinge: Tally | None = None  # hinge losses, one line per candidate, where these are counted
 
     def followed_by(self, later: CandidateCounts) -> CandidateCounts:
         """Those of these rows and, right after them, the later ones."""
-        recent = np.concatenate([self.recent, later.recent], axis=1)[:, -RECENT:]
+        recent = np.concatenate([self.recent, later.recent])[-RECENT:]
         hinge = self.hinge and later.hinge and add_lines(self.hinge, later.hinge)
         rows, mistakes, bins, costs = (mine + theirs for mine, theirs in zip(self[:4], later[:4], strict=True))
         return CandidateCounts(rows, mistakes, bins, costs, recent, hinge)
@@ -79,7 +79,7 @@ class CandidateWatch:
         level = level_table(classes, costs)
         self.counts = nothing_watched(len(candidates), classes, levels_in(level))
         self.seed, self.drift = np.uint64(seed % (1 << 64)), no_drift()
-        begin_segment(self.drift, borders=candidates[-1].tested)
+        begin_segment(self.drift, 0, bins_of_cells(candidates[-1].borders))
         room = max(len(one.weights) for one in candidates) - 1
         self.board = empty_board(len(candidates), self.outputs, room, level)
         newest = len(candidates) - 1
@@ -101,9 +101,9 @@ class CandidateWatch:
 
     def _count(self, rows: AnyRows, y: Ints) -> None:
         kernel = watch_two if self.outputs == 1 else watch_several
-        scores = np.full((len(y), 4), np.nan)
-        kernel(rows, y, self.bias, self.board, self.counts, scores)
-        observe_scores(self.drift, scores, self.seed, int(self.drift.progress[0]) + 1, LEVEL)
+        cells = np.full((len(y), 4), -1, dtype=np.int16)
+        kernel(rows, y, self.bias, self.board, self.counts, cells)
+        observe_cells(self.drift, cells, self.seed, int(self.drift.progress[0]) + 1, LEVEL)
 
     def _charge(self, rows: AnyRows, y: Ints, tally: Tally, bound: float) -> None:
         for slot, frozen in enumerate(self.counts.frozen):
@@ -112,8 +112,8 @@ class CandidateWatch:
 
     def found(self) -> CandidateCounts:
         """What the rows have shown."""
-        counts, entered, recent = self.counts, int(self.board.progress[0]), self.drift.recent[:2]
-        recent = np.roll(recent, -entered, axis=1) if entered > RECENT else recent[:, :entered]
+        counts, entered, recent = self.counts, int(self.board.progress[0]), self.board.recent
+        recent = np.roll(recent, -entered) if entered > RECENT else recent[:entered]
         found = counts.rows[0].copy(), counts.mistakes, counts.bins, counts.costs
         return CandidateCounts(*found, recent.copy(), self._hinge())
 

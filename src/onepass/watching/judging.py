@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import by_type, jit, prefetch
+from onepass.guards.drift import Cells
 from onepass.rows import AHEAD, AnyRows, Dense, Floats, Ints, Rows
-from onepass.trace.watched import Watched
+from onepass.trace.watched import BORDERS, Watched
 
+SIDE = BORDERS + 1  # cells of one label, or of rows misjudged, before those of the other
 RECENT = 1024  # scores of the newest candidate that are remembered, for the borders of the next one's bins
 
 
@@ -25,6 +27,8 @@ class Board(NamedTuple):
     intercepts: Floats  # (lanes)
     sums: Floats  # (4 · lanes): partial sums of one row
     wrong: npt.NDArray[np.uint8]  # (slots): whether it misjudges the row
+    scores: Floats  # (slots): its score
+    places: Ints  # (slots): the bin of it
     elders: Ints  # (slots): the slot of its elder, −1: none is watched; −2: the slot is empty
     recent: Floats  # (1024): a ring
     progress: Ints  # scores that have entered it; the slots of the newest candidate and of the two tested, −1: none
@@ -65,9 +69,10 @@ def empty_board(slots: int, outputs: int, room: int, level: Ints) -> Board:
     """Empty slots, and room for so many features."""
     lanes = slots * outputs
     weights, intercepts, sums = np.zeros(room * lanes), np.zeros(lanes), np.zeros(4 * lanes)
-    wrong, paid = np.zeros(slots, dtype=np.uint8), np.zeros(slots, dtype=np.int64)
+    wrong, scores = np.zeros(slots, dtype=np.uint8), np.zeros(slots)
+    places, paid = np.zeros((2, slots), dtype=np.int64)
     elders, progress = np.full(slots, -2), np.array([0, -1, -1, -1])
-    return Board(weights, intercepts, sums, wrong, elders, np.zeros(RECENT), progress, level, paid)
+    return Board(weights, intercepts, sums, wrong, scores, places, elders, np.zeros(RECENT), progress, level, paid)
 
 
 def _add_rows(rows, i, weights, lanes, group, sums):  # type: ignore[no-untyped-def]
@@ -128,15 +133,16 @@ def _paid(level: Ints, label: int, other: int, lead: float) -> int:
 
 
 @jit
-def watch_two(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched, scores: Floats) -> None:
+def watch_two(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched, cells: Cells) -> None:
     """Two classes, labels ±1: count what every watched model makes of these rows. They were looked at before.
 
-    `scores` (rows, 4) is for those of the models that are tested: signed by the label and as it is, of each.
+    `cells` (rows, 4) is for those of the models that are tested: the bin of the score, and before it that beside which
+    the label stands.
     """
     weights, intercepts, sums, wrong, elders = board.weights, board.intercepts, board.sums, board.wrong, board.elders
     met, mistakes, pair, bins, borders = counts.rows, counts.mistakes, counts.pair, counts.bins, counts.borders
-    recent, entered, newest = board.recent, np.uint64(board.progress[0]), board.progress[1]
-    first, second = board.progress[2], board.progress[3]
+    recent, entered, newest = board.recent, np.uint64(board.progress[0]), np.uint64(board.progress[1])
+    scores, places, first, second = board.scores, board.places, board.progress[2], board.progress[3]
     slots = np.uint64(elders.size)
     for i in range(np.uint64(y.size)):
         sums[:] = 0.0
@@ -146,17 +152,20 @@ def watch_two(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched
             total = (sums[k] + sums[k + slots]) + (sums[k + slots * np.uint64(2)] + sums[k + slots * np.uint64(3)])
             score = total + bias * intercepts[k]
             wrong[k] = not y[i] * score > 0.0
+            scores[k] = score
             if elders[k] != -2:
-                bins[k, label, _bin(borders[k], score)] += 1
+                places[k] = _bin(borders[k], score)
+                bins[k, label, np.uint64(places[k])] += 1
                 met[k, label] += 1
                 mistakes[k, label] += wrong[k]
-            if np.int64(k) == newest:
-                recent[entered & np.uint64(RECENT - 1)] = score
-                entered += np.uint64(1)
-            if np.int64(k) == first:
-                scores[i, 0], scores[i, 1] = y[i] * score, score
-            if np.int64(k) == second:
-                scores[i, 2], scores[i, 3] = y[i] * score, score
+        recent[entered & np.uint64(RECENT - 1)] = scores[newest]
+        entered += np.uint64(1)
+        if first >= 0:
+            at = places[np.uint64(first)]
+            cells[i, 0], cells[i, 1] = np.int64(label) * SIDE + at, at
+        if second >= 0:
+            at = places[np.uint64(second)]
+            cells[i, 2], cells[i, 3] = np.int64(label) * SIDE + at, at
         for k in range(slots):
             if elders[k] >= 0:
                 pair[k, label, wrong[elders[k]], wrong[k]] += 1
@@ -164,16 +173,16 @@ def watch_two(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched
 
 
 @jit
-def watch_several(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched, scores: Floats) -> None:
+def watch_several(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched, cells: Cells) -> None:
     """Several classes, labels 0, 1, …: the same, and the score in the bins is the margin of the class chosen.
 
-    Signed by the label it is the lead of the label's own class over the best other one. Where costs are counted, so is
-    what each row costs.
+    Signed by the label it is the lead of the label's own class over the best other one; misjudged, that of the other.
+    Where costs are counted, so is what each row costs.
     """
     weights, intercepts, sums, wrong, elders = board.weights, board.intercepts, board.sums, board.wrong, board.elders
     met, mistakes, pair, bins, borders = counts.rows, counts.mistakes, counts.pair, counts.bins, counts.borders
-    recent, entered, newest = board.recent, np.uint64(board.progress[0]), board.progress[1]
-    first_tested, second_tested = board.progress[2], board.progress[3]
+    recent, entered, newest = board.recent, np.uint64(board.progress[0]), np.uint64(board.progress[1])
+    scores, places, first, second = board.scores, board.places, board.progress[2], board.progress[3]
     level, paid, costs, cost_pair = board.level, board.paid, counts.costs, counts.cost_pair
     slots, lanes = np.uint64(elders.size), np.uint64(intercepts.size)
     outputs = lanes // slots
@@ -183,31 +192,32 @@ def watch_several(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Wat
         add(rows, i, weights, lanes, np.uint64(0), sums)
         label = np.uint64(y[i])
         for k in range(slots):
-            own, top, second = sums[k * outputs + label], -np.inf, -np.inf
+            own, top, next_best = sums[k * outputs + label], -np.inf, -np.inf
             rival, other = -np.inf, np.int64(label)
             for c in range(outputs):
                 score = sums[k * outputs + c]
                 if c != label and score > rival:
                     rival, other = score, np.int64(c)
                 if score > top:
-                    top, second = score, top
-                elif score > second:
-                    second = score
+                    top, next_best = score, top
+                elif score > next_best:
+                    next_best = score
             wrong[k] = not own > rival
+            scores[k] = top - next_best
             if elders[k] != -2:
-                bins[k, np.uint64(1 - wrong[k]), _bin(borders[k], top - second)] += 1
+                places[k] = _bin(borders[k], top - next_best)
+                bins[k, np.uint64(1 - wrong[k]), np.uint64(places[k])] += 1
                 met[k, label] += 1
                 mistakes[k, label] += wrong[k]
                 if level.size > 0:
                     paid[k] = _paid(level, label, other, own - rival)
                     costs[k, paid[k]] += 1
-            if np.int64(k) == newest:
-                recent[entered & np.uint64(RECENT - 1)] = top - second
-                entered += np.uint64(1)
-            if np.int64(k) == first_tested:
-                scores[i, 0], scores[i, 1] = own - rival, top - second
-            if np.int64(k) == second_tested:
-                scores[i, 2], scores[i, 3] = own - rival, top - second
+            for tester, tested in enumerate((first, second)):
+                if np.int64(k) == tested:
+                    at = _bin(borders[k], rival - own) if wrong[k] else SIDE + places[k]
+                    cells[i, 2 * tester], cells[i, 2 * tester + 1] = at, places[k]
+        recent[entered & np.uint64(RECENT - 1)] = scores[newest]
+        entered += np.uint64(1)
         for k in range(slots):
             if elders[k] >= 0:
                 pair[k, label, wrong[elders[k]], wrong[k]] += 1

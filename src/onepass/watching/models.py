@@ -16,6 +16,7 @@ import numpy as np
 from onepass.certificates.score_bins import border_levels
 from onepass.costs import Costs
 from onepass.errors import Argument, LimitError, Phrase
+from onepass.guards.drift import Cells
 from onepass.looks import last_look
 from onepass.loop import head_of, watch
 from onepass.outputs import NEVER, outputs_of, spread, spread_if
@@ -25,6 +26,7 @@ from onepass.trace import WatchedEvidence
 from onepass.trace.grid import floor_index, point
 from onepass.trace.tally import Tally, empty_tally
 from onepass.trace.watched import BORDERS, FIRST, Watched, nothing_watched
+from onepass.watching.cells import bins_of_cells
 from onepass.watching.judging import RECENT, empty_board, place, watch_several, watch_two
 
 MOST, MOST_SEVERAL, FEWEST = 8, 4, 2  # candidates watched at a time: of two classes, of several, where memory is short
@@ -73,33 +75,33 @@ class WatchedModels:
         if self.counts.frozen.any():
             self.board = self.board.widened(self.width)
 
-    def watch(self, rows: AnyRows, y: Ints, rounds: int, width: int, hinge_bound: float) -> Floats | None:
+    def watch(self, rows: AnyRows, y: Ints, rounds: int, width: int, hinge_bound: float) -> Cells | None:
         """Count what every candidate makes of these rows, of at most so many features, after so many rounds.
 
-        What comes back are the scores of the two that are tested for drift, (rows, 4): signed by the label and as they
-        are, of each; NaN where there is only one. None: there is none yet.
+        What comes back are the cells of the scores of the two that are tested for drift, (rows, 4): signed by the label
+        and as they are, of each; −1 where there is only one. None: there is none yet.
         """
         if self.board.progress[1] < 0:
             return None
-        scores = np.full((len(y), 4), np.nan)
+        cells = np.full((len(y), 4), -1, dtype=np.int16)
         if width > self.width:
             self.widen(width)
         last = last_look(rounds + len(y))
         if last <= rounds or last == rounds + len(y):
-            self._count(rows, y, hinge_bound, scores)
+            self._count(rows, y, hinge_bound, cells)
         else:
             at = last - rounds
-            self._count(part(rows, 0, at), y[:at], hinge_bound, scores[:at])
+            self._count(part(rows, 0, at), y[:at], hinge_bound, cells[:at])
             self._look()
-            self._count(part(rows, at, len(y)), y[at:], hinge_bound, scores[at:])
+            self._count(part(rows, at, len(y)), y[at:], hinge_bound, cells[at:])
         if last == rounds + len(y):
             self._look()
-        return scores
+        return cells
 
-    def _count(self, rows: AnyRows, y: Ints, hinge_bound: float, scores: Floats) -> None:
+    def _count(self, rows: AnyRows, y: Ints, hinge_bound: float, cells: Cells) -> None:
         counts = self.counts
         kernel = watch_two if self.outputs == 1 else watch_several
-        kernel(rows, y, 1.0, self.board, counts, scores)  # without an intercept it is 0, or NEVER
+        kernel(rows, y, 1.0, self.board, counts, cells)  # without an intercept it is 0, or NEVER
         if self.tally is not None:
             for slot in np.flatnonzero(counts.frozen):
                 watch(
@@ -136,11 +138,12 @@ class WatchedModels:
             slots //= 2
         return slots
 
-    def freeze(self, rounds: int, sum_so_far: Callable[[], Floats]) -> list[int]:
+    def freeze(self, rounds: int, sum_so_far: Callable[[], Floats]) -> dict[int, Ints]:
         """After round `rounds` of the grid; the sum is Σ of the hypothesis in use so far, intercept first.
 
-        What comes back are the testers of drift (0, 1) that test this candidate from now on: the first from every power
-        of two to the next (or where what it has tested is watched no more), the second from ¾ to 5/4 of it.
+        What comes back are the testers of drift (0, 1) that test this candidate from now on, with the bins for it: the
+        first from every power of two to the next (or where what it has tested is watched no more), the second from ¾ to
+        5/4 of it.
         """
         total = sum_so_far()
         if rounds >= FIRST:
@@ -151,7 +154,8 @@ class WatchedModels:
         for old in [s for s in self.sums if 2 * s < max(FIRST, next_freezing(rounds))]:
             del self.sums[old]
         newest, *tested = self.board.progress[1:].tolist()
-        return [tester for tester, slot in enumerate(tested) if slot == newest] if rounds >= FIRST else []
+        testers = [tester for tester, slot in enumerate(tested) if slot == newest] if rounds >= FIRST else []
+        return dict.fromkeys(testers, self.bins())
 
     def _enter(self, s: int, total: Floats) -> None:
         """Candidate s takes the slot of the oldest."""
@@ -242,6 +246,11 @@ class WatchedModels:
                 counts.bins[:] = 0
                 counts.borders[:] = borders_after(scores)
         self.board.progress[2:] = self.board.progress[1], -1
+
+    def bins(self) -> Ints:
+        """Those in which drift is tested on the newest candidate; where there is none, as if of the first."""
+        newest = int(self.board.progress[1])
+        return bins_of_cells(borders_after(np.empty(0)) if newest < 0 else self.counts.borders[newest])
 
     def _rebuild(self, slots: int, classes: int) -> None:
         """The newest candidates in so many slots, of so many classes; those that join are never said."""
