@@ -150,6 +150,9 @@ def test_the_command_line_restarts_and_shows_the_regimes(tmp_path):
     call = ["train", tmp_path / "rows.csv", "--target", "label", "--learner", "perceptron"]
     withheld = invoke(program, [*call, "--report", tmp_path / "w.html"])
     assert "No certificate: the rows drift" in withheld.stdout
+    for words in (withheld.stdout, (tmp_path / "w.html").read_text()):
+        assert "Then --on-drift restart certifies" in words
+        assert "on_drift=" not in words
     more = ["--on-drift", "restart", "-o", tmp_path / "model", "--report", tmp_path / "page.html"]
     found = invoke(program, [*call, *more])
     assert found.exit_code == 0, found.output

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # as in onepass/__init__.py
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     Spelling = Callable[["Argument"], str]
 
@@ -75,6 +75,16 @@ class Phrase(str):
 
     def __repr__(self) -> str:
         return repr(str(self))
+
+
+def listed(words: Iterable[object]) -> Phrase:
+    """Phrases, or whatever else, one after another.
+
+    >>> listed(["rows came twice", Phrase("use {}", Argument("bound", "betting"))])
+    "rows came twice; use bound='betting'"
+    """
+    parts = tuple(words)
+    return Phrase("; ".join(["{}"] * len(parts)), *parts)
 
 
 def spelled(words: object, spelling: Spelling = str) -> str:

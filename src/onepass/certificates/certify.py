@@ -18,7 +18,7 @@ from onepass.certificates.joint import class_mistakes, joint_rates
 from onepass.certificates.rates import Rates
 from onepass.conversions import Choices, Conversion, conversion_named
 from onepass.conversions.choices import KindLoss, Loss
-from onepass.errors import ConversionError
+from onepass.errors import Argument, ConversionError, Phrase, listed
 from onepass.guards.duplicates import share
 from onepass.trace import Evidence
 
@@ -45,15 +45,16 @@ def certify(
     rule = conversion_named(conversion)
     loss = certified_loss(evidence, conversion, loss)
     C = largest_loss(evidence, loss)
-    withheld = "; ".join(evidence.void) or None
+    withheld: str | None = listed(evidence.void) or None
     if evidence.rounds == 0:
         withheld = "no row has been learned yet"
     elif bound == "dekel2008" and rule.betting_only:
         raise ConversionError(f"{conversion} is certified by betting only: set bound='betting'")
     elif bound == "dekel2008" and evidence.terms.horizon is not None and evidence.rounds > evidence.terms.horizon:
-        withheld = (
+        withheld = Phrase(
             f"{evidence.rounds:,} rounds are more than the declared horizon {evidence.terms.horizon:,}, which "
-            "dekel2008's bound needs; declare a larger one before the first row, or use bound='betting'"
+            "dekel2008's bound needs; declare a larger one before the first row, or use {}",
+            Argument("bound", "betting"),
         )
     model = deployed(evidence, delta, loss) if rule.watched and loss != "hinge" else None
     if model is not None:

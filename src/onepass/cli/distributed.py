@@ -12,6 +12,7 @@ import click
 
 from onepass.cli import columns, inputs, terminal, training
 from onepass.cli.options import Arguments, Size, option, options_of
+from onepass.cli.spelling import certified
 from onepass.errors import ConversionError
 
 if TYPE_CHECKING:
@@ -213,7 +214,8 @@ def _learn(parts: Inputs, client: Any, waves: int | None, options: Arguments, me
     except KeyboardInterrupt:
         if latest is not None:
             messages.note(f"interrupted after {latest.done} of {latest.chunks} chunks; no model was written. So far:")
-            messages.note(str(latest.certificate() or "no complete first chunk, no certificate"))
+            found = latest.certificate()
+            messages.note("no complete first chunk, no certificate" if found is None else str(certified(found)))
         raise
 
 

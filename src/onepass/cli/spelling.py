@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import fields
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
 
 from onepass.errors import Argument, spelled
+
+if TYPE_CHECKING:
+    from onepass.certificates import Certificate
 
 
 def words(thing: object) -> str:
@@ -16,6 +20,11 @@ def words(thing: object) -> str:
     "a.csv: --target: no column 'x'. Fix: --ignore 'a b'"
     """
     return spelled(thing, _option)
+
+
+def certified(found: Certificate) -> Certificate:
+    """The certificate, with the reason why there is none in the words of a command line."""
+    return found if found.withheld is None else replace(found, withheld=words(found.withheld))
 
 
 def _option(argument: Argument) -> str:

@@ -17,7 +17,7 @@ import click
 
 from onepass.cli import checkpoints, inputs, signals, terminal
 from onepass.cli.options import Arguments, Named, NumberOr, Size, option, options_of
-from onepass.cli.spelling import words
+from onepass.cli.spelling import certified, words
 from onepass.errors import CheckpointError, OnepassError
 from onepass.names import LEARNERS
 from onepass.training import judge as judge
@@ -145,7 +145,7 @@ class Training(ABC):
     @cached_property
     def certificate(self) -> Certificate:
         """Of all rows, once they are learned."""
-        return self.run.certificate()
+        return certified(self.run.certificate())
 
     @property
     @abstractmethod

@@ -39,6 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import inlined, jit
+from onepass.errors import Argument, Phrase
 from onepass.rows import Floats, Ints
 from onepass.splitmix import GOLDEN, finalize
 from onepass.state_checks import need, need_same_shapes
@@ -363,16 +364,17 @@ def drift_evidence(drift: DriftState) -> DriftEvidence:
     return DriftEvidence(int(drift.progress[0]), float(drift.peak[0]), row, SCORES[kind % 2], since, alarm, now=now)
 
 
-def drift_reason(found: DriftEvidence) -> str | None:
+def drift_reason(found: DriftEvidence) -> Phrase | None:
     """Why no certificate may be given, if the alarm rang."""
     if not found.alarm:
         return None
     words = WORDS[SCORES.index(found.score)]
-    return (
+    return Phrase(
         f"the rows drift: they are no independent draws from one distribution (a test of that stands at "
         f"{odds(found.evidence)} against it; noticed at {found.unit} {found.alarm:,}, growing from {found.unit} "
-        f"{found.since:,} on, in the {words}). A stream in time order? Then on_drift='restart' certifies its present; "
-        "rows that are a sample in a bad order should be shuffled as a whole first"
+        f"{found.since:,} on, in the {words}). A stream in time order? Then {{}} certifies its present; "
+        "rows that are a sample in a bad order should be shuffled as a whole first",
+        Argument("on_drift", "restart"),
     )
 
 

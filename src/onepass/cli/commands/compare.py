@@ -13,6 +13,7 @@ import numpy as np
 from onepass.cli import columns, expected, inputs, pages, table_check, terminal, training
 from onepass.cli.options import Sectioned, option, options_of
 from onepass.cli.outputs import Outputs
+from onepass.cli.spelling import certified
 from onepass.names import CONVERSIONS, LEARNERS
 from onepass.text_table import text_table
 
@@ -201,7 +202,7 @@ def _line(run: Pass, conversion: str, delta: float) -> terminal.Record:
     from onepass.errors import ConversionError
 
     try:
-        certificate = run.certificate(conversion, delta=delta)
+        certificate = certified(run.certificate(conversion, delta=delta))
     except ConversionError as error:
         return {"conversion": conversion, "refused": str(error)}
     return {"conversion": conversion, "informative": certificate.informative, **certificate.as_dict()}
