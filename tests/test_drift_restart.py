@@ -1,12 +1,14 @@
 """What is done about drift: a certificate that starts anew while the learner goes on, or one that only tells."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from invoking import invoke
 from onepass import CheckpointError, ConversionError, LinearModel, Pass
+from onepass.certificates.pair import candidate_risk
 from onepass.checkpoints.packing import pack, unpack
 from onepass.cli.group import program
 from onepass.history import History
@@ -125,12 +127,45 @@ def test_what_cannot_restart_says_so():
         Pass(on_drift="restart", conversion="average")
     with pytest.raises(ConversionError, match="cannot go on"):
         Pass("shifted", on_drift="restart", n_features=3)
-    X, y = turned(1, 2000)
-    chunks = cut([(X[:1000], y[:1000]), (X[1000:], y[1000:])])
-    with pytest.raises(ConversionError, match="side by side"):
-        learn(chunks, learner=Perceptron(), on_drift="restart")
-    merged = learn(chunks, learner=Perceptron(), on_drift="ignore")
-    assert merged.certificate().withheld is None
+
+
+def on_chunks(X, y, chunks, **options):
+    parts = np.array_split(np.arange(len(y)), chunks)
+    return learn(cut([(X[part], y[part]) for part in parts]), learner=Perceptron(), classes=[-1, 1], **options)
+
+
+def test_several_machines_restart_with_a_wave():
+    """What is certified after a drift is what the deployed model does on the rows of later waves."""
+    X, y = turned(1, 9600, 4500)
+    run = on_chunks(X, y, 24, waves=12, on_drift="restart")
+    (ended,) = run.regimes.ended
+    assert (ended.first, ended.score, ended.since) == (1, "signed", 4401)  # the chunk in which it turns
+    assert ended.last in (4800, 5600)  # the end of that wave, or of the next
+    certificate, model = run.certificate(), run.model()
+    assert certificate.withheld is None
+    assert certificate.delta == pytest.approx(0.05 / 6)
+    assert (certificate.rounds, run.rounds, run.rows) == (9600 - ended.last, 9600 - ended.last, 9600)
+    assert f"the rows from row {ended.last + 1:,} on are meant, after a drift" in certificate.assumptions
+    frozen = certificate.choice.value
+    assert frozen >= ended.last
+    assert certificate.counted == 9600 - frozen
+    wrong = model.predict(X[frozen:]) != y[frozen:]
+    assert certificate.empirical == pytest.approx(wrong.mean())
+    counts, left = run.trace().watched.counts, (9600 - ended.last) // 800
+    bounds = [candidate_risk(counts, slot, 0.05 / 6 / left) for slot in range(len(counts.frozen))]
+    assert certificate.risk == min(bounds)
+    assert model.about["regimes"][0]["last"] == ended.last
+
+
+def test_a_drift_at_the_end_withholds_and_one_chunk_is_a_plain_pass():
+    X, y = turned(1, 4000, 3300)
+    late = on_chunks(X, y, 4, waves=4, on_drift="restart")
+    assert not late.regimes.ended
+    assert "the rows drift" in late.certificate().withheld
+    whole, alone = fed(X, y), on_chunks(X, y, 1, on_drift="restart")
+    assert alone.regimes.ended == whole.regimes.ended != ()
+    assert replace(alone.certificate(), compacted=False) == whole.certificate()
+    assert on_chunks(X, y, 4, waves=4, on_drift="ignore").certificate().withheld is None
 
 
 def test_the_history_goes_on():

@@ -104,8 +104,9 @@ class Guards:
         self._test()
         self.order = join_label(self.order, classes, most)
         self._counts_labels = self.watches_order and classes <= self.order.seen.size
-        for tester in () if bins is None else (0, 1):
-            begin_segment(self.drift, tester, bins)
+        if bins is not None:
+            for tester in (0, 1):
+                begin_segment(self.drift, tester, bins)
 
     def begin_segment(self, tester: int, bins: Ints) -> None:
         """From now on this tester looks at the scores of another frozen model, in these bins."""

@@ -7,12 +7,16 @@ Which one is deployed is chosen by what the rows showed, so each has the price 1
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from onepass.costs import Costs
 from onepass.rows import Floats, must_be_finite
 from onepass.scale.tasks import add
 from onepass.scale.watching import Candidate, CandidateCounts, add_lines
+from onepass.scale.wave_states import WHAT, need_vector
+from onepass.state_checks import is_count, need, need_alike, need_fields, need_same_shapes
 from onepass.trace import WatchedEvidence
 from onepass.trace.tally import Tally, empty_tally
 from onepass.trace.watched import Watched, nothing_watched
@@ -27,7 +31,7 @@ class MergedCandidates:
         self, waves: int, classes: int, bias: float, memory: int, *, hinge: bool = False, costs: Costs | None = None
     ) -> None:
         self.watched: list[Candidate] = []  # the oldest first
-        self._price = 1.0 / waves
+        self._waves, self._costs = waves, costs
         self._classes, self._levels = classes, levels_in(level_table(classes, costs))
         self._limits = WatchedModels(classes, bias, memory)
         self._slots = self._limits.slots
@@ -36,6 +40,13 @@ class MergedCandidates:
         self._recent = np.empty(0)  # scores of the newest candidate in the wave before
         self._counts = nothing_watched(0, classes, self._levels)
         self._hinge = empty_tally(0) if hinge else None
+
+    def anew(self, waves: int) -> MergedCandidates:
+        """None yet, of so many waves to come; where scores lie is known from the last one."""
+        limits, hinge = self._limits, self._hinge is not None
+        fresh = MergedCandidates(waves, self._classes, limits.bias, limits.memory, hinge=hinge, costs=self._costs)
+        fresh._recent = self._recent
+        return fresh
 
     @property
     def met(self) -> bool:
@@ -88,9 +99,52 @@ class MergedCandidates:
         """What is known of them; `more`: with what a prefix of the wave at hand has shown."""
         counts = self._counts if more is None else self._with(more)
         hinge = self._hinge if more is None else self._hinge_with(more)
-        return WatchedEvidence(counts, counts, hinge, np.full(len(self.watched), self._price))
+        return WatchedEvidence(counts, counts, hinge, np.full(len(self.watched), 1.0 / self._waves))
 
     def named(self, frozen: int) -> Candidate:
         """The candidate that was frozen after so many rounds."""
         (found,) = (one for one in self.watched if one.frozen == frozen)
         return found
+
+    # --- state --------------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """What changes, in values that a checkpoint can hold."""
+        return {
+            "waves": self._waves,
+            "watched": tuple(tuple(one) for one in self.watched),
+            "slots": self._slots,
+            "ends": dict(self._ends),
+            "past": self._past,
+            "recent": self._recent,
+            "counts": self._counts,
+            "hinge": self._hinge,
+        }
+
+    def restore(self, state: Any, waves: int) -> None:
+        """Go on from a state, in a run of so many waves; CheckpointError if it can be none of theirs."""
+        need_fields(state, self.state(), WHAT)
+        outputs, watched = self._limits.outputs, state["watched"]
+        need(all(is_count(state[name]) for name in ("waves", "slots", "past")), WHAT)
+        need(0 < state["waves"] <= waves and state["slots"] <= self._slots and isinstance(watched, tuple), WHAT)
+        need(all(isinstance(one, tuple) and len(one) == len(Candidate._fields) for one in watched), WHAT)
+        found = [Candidate(*one) for one in watched]
+        counts, pattern = state["counts"], nothing_watched(len(found), self._classes, self._levels)
+        need_same_shapes(counts, pattern, WHAT)
+        need(all(bool((array >= 0).all()) for array in counts[:-1]) and len(found) <= state["slots"], WHAT)
+        need(bool(np.isfinite(counts.borders).all() and (np.diff(counts.borders, axis=1) >= 0.0).all()), WHAT)
+        for slot, one in enumerate(found):
+            need(is_count(one.wave) and is_count(one.frozen) and one.frozen == counts.frozen[slot], WHAT)
+            need_vector(one.weights, outputs)
+            need(np.array_equal(one.borders, counts.borders[slot]), WHAT)
+        need(isinstance(state["ends"], dict) and all(map(is_count, state["ends"])), WHAT)
+        for end in state["ends"].values():
+            need_vector(end, outputs)
+        need_alike(state["recent"], self._recent, WHAT)
+        need(bool(np.isfinite(state["recent"]).all()) and (state["hinge"] is None) == (self._hinge is None), WHAT)
+        if state["hinge"] is not None:
+            need_same_shapes(state["hinge"], empty_tally(len(found)), WHAT)
+        self._waves, self.watched, self._slots, self._ends = state["waves"], found, state["slots"], state["ends"]
+        self._past, self._recent, self._counts, self._hinge = (
+            state[name] for name in ("past", "recent", "counts", "hinge")
+        )

@@ -17,22 +17,25 @@ Of `frozen` no chunk sends a vector: a candidate is made of where waves start, a
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from onepass.certificates import Certificate, certify
 from onepass.costs import costs_of
 from onepass.errors import ConversionError, DataError
+from onepass.files import sha256
 from onepass.guards.drift import drift_reason, joint_drift
 from onepass.labels import MORE, MOST
 from onepass.learners import named
 from onepass.passes import Pass
+from onepass.regimes import Regimes
 from onepass.rows import Floats, must_be_finite
 from onepass.runs.carrying import Carried
 from onepass.runs.carrying import merged as merged_start
@@ -43,6 +46,20 @@ from onepass.scale.merged import Merged, Outcome
 from onepass.scale.summaries import Prefix, Summary, count, evidence_of, merge, together
 from onepass.scale.tasks import Job, WaveStart, add, alone_of, left_by, refuse, run, start, summary_of, vector_of
 from onepass.scale.versions import versions
+from onepass.scale.wave_states import (
+    WHAT,
+    need_vector,
+    plain_settled,
+    plain_start,
+    plain_summary,
+    plain_terms,
+    regimes_from,
+    settled_from,
+    start_from,
+    summary_from,
+    terms_from,
+)
+from onepass.state_checks import is_count, need, need_fields
 from onepass.trace import Evidence, SettledCutoff, WatchedEvidence
 
 
@@ -67,15 +84,29 @@ class Back(NamedTuple):
 
     chunk: int
     digest: str
+    rows: int
     rounds: int
 
 
 class Known(NamedTuple):
     """What the certificate of a prefix needs beside it."""
 
-    before: Summary | None  # of the waves done
+    before: Summary | None  # of the waves done, since a drift
     settled: list[SettledCutoff]  # of them, at their cutoffs
     watched: WatchedEvidence | None  # of frozen models, the prefix included
+    regimes: Regimes
+
+
+class Checkpoints(Protocol):
+    """Keeps what a run has come to."""
+
+    def restore(self, run: WaveRun) -> None:
+        """Bring a new run to where it was saved, if it was."""
+        ...
+
+    def save(self, run: WaveRun) -> None:
+        """A wave is done, and another will begin."""
+        ...
 
 
 Watch = Callable[[Progress], None]
@@ -89,6 +120,7 @@ def learn(
     waves: int | None = None,
     watch: Watch | None = None,
     patience: float = 60.0,
+    checkpoints: Checkpoints | None = None,
     **options: Any,
 ) -> Merged:
     """Learn from the chunks on the workers of a Dask client; without one, here, chunk after chunk, to the same bits.
@@ -96,7 +128,8 @@ def learn(
     `options` are those of `onepass.Pass`; `waves` is how many times the chunks' models are merged on the way (None: 32,
     fewer where a wave would have fewer than four chunks, but at least eight as long as there are chunks). The result
     has `model()`, `certificate()` and `trace()` as a pass does. `watch` is told of every chunk that is done; a cluster
-    that has had no worker for `patience` seconds is given up. `stop_at` is looked at when a wave ends.
+    that has had no worker for `patience` seconds is given up. `stop_at` and, with on_drift="restart", the drift alarm
+    are looked at when a wave ends. `checkpoints` are asked where to go on from, and to save the run after each wave.
 
     >>> from onepass.scale import cut, learn
     >>> rng = np.random.default_rng(0)
@@ -111,121 +144,226 @@ def learn(
     refuse(chosen.conversion, chosen.cutoffs, options)
     if not named(options.get("learner")).keeps_rows:
         raise ConversionError(f"{type(chosen.learner).__name__}: its traces cannot be merged; run it in one pass")
-    if waves is None:
-        waves = min(len(inputs.chunks), max(FEWEST_WAVES, min(MOST_WAVES, len(inputs.chunks) // PER_WAVE)))
+    waves = waves_of(inputs) if waves is None else waves
     if isinstance(waves, bool) or not isinstance(waves, (int, np.integer)) or waves < 1:
         raise ValueError(f"waves: a positive whole number expected, got {waves!r}")
     if waves > len(inputs.chunks):
         raise ValueError(f"waves: {waves} waves of {len(inputs.chunks)} chunks; make waves fewer or chunks smaller")
     with DaskExecutor(client, patience) if client is not None else nullcontext(LocalExecutor()) as executor:
-        return _Run(inputs, executor, chosen, options, watch).learn(int(waves))
+        run = WaveRun(inputs, executor, chosen, options, watch, int(waves))
+        if checkpoints is not None:
+            checkpoints.restore(run)
+        return run.learn(checkpoints)
 
 
-class _Run:
+class WaveRun:
     """One run: what it has been told, and what has come back so far."""
 
     def __init__(
-        self, inputs: Inputs, executor: Executor, chosen: Pass, options: dict[str, Any], watch: Watch | None
+        self,
+        inputs: Inputs,
+        executor: Executor,
+        chosen: Pass,
+        options: dict[str, Any],
+        watch: Watch | None,
+        waves: int,
     ) -> None:
         self.inputs, self.executor, self.chosen, self.watch = inputs, executor, chosen, watch
+        self.waves, self.wave = waves, 0  # in all, and those done
+        self.origin: WaveStart | None = None  # of the next
+        self.last: Summary | None = None  # of the wave before it
+        self.vectors: list[Floats] = []  # of each wave
         self.names = [str(chunk) for chunk in inputs.chunks]
         self.settled: list[SettledCutoff] = []  # of the waves done, at their cutoffs
         self.cutoffs: list[int] = []
-        self.before: Summary | None = None  # of the waves done
+        self.before: Summary | None = None  # of the waves done, since a drift
+        self.past: Summary | None = None  # of those before it
+        self.regimes = Regimes()
+        self.firsts: list[int] = []  # the number of each chunk's first row, and of the one after the last
         self.candidates: MergedCandidates | None = None  # of `frozen`
         self.held: dict[int, Handle] = {}  # wave → its candidate, where workers can have it
         self.done = self.bytes = 0
-        self.waves = 1
         if inputs.features is not None:
             options = options | {"n_features": inputs.features, "max_features": max(1 << 24, inputs.features)}
         full = {"classes": None, "radius": None} | options
         if chosen.cost is not None:  # it has declared them
             full["classes"] = list(chosen.classes)
         self.job = self._started(Job(executor.name, full, versions()))
-        Pass(**self.job.options)  # says what is wrong with the options, now that the labels are known
+        whole = Pass(**self.job.options)  # says what is wrong with the options, now that the labels are known
+        if chosen.conversion == "frozen" and len(inputs.chunks) > 1:
+            classes, bias, memory = len(whole.classes), float(chosen.fit_intercept), chosen.max_watch_memory
+            costs = None if chosen.cost is None else costs_of(chosen.cost, self.job.options["classes"])
+            hinge = chosen.loss == "hinge"
+            self.candidates = MergedCandidates(waves, classes, bias, memory, hinge=hinge, costs=costs)
 
-    def learn(self, waves: int) -> Merged:
+    def learn(self, checkpoints: Checkpoints | None = None) -> Merged:
         """Wave after wave."""
-        self.waves = waves
-        if self.chosen.conversion != "frozen":
-            return self._combined(waves)
-        return self._alone() if len(self.inputs.chunks) == 1 else self._frozen(waves)
+        if self.chosen.conversion == "frozen" and self.candidates is None:
+            return self._alone()
+        reached = False
+        parts = np.array_split(np.arange(len(self.inputs.chunks)), self.waves)
+        while self.wave < self.waves and not reached:
+            reached = (self._combined if self.candidates is None else self._frozen)(parts[self.wave])
+            self.wave += 1
+            if checkpoints is not None and self.wave < self.waves and not reached:
+                checkpoints.save(self)
+        return self._sum() if self.candidates is None else self._chosen_candidate(self.candidates, reached)
 
-    def _combined(self, waves: int) -> Merged:
-        """The model is a sum of vectors that chunks send."""
-        origin: WaveStart | None = None
-        summary: Summary | None = None  # of the wave before
-        vectors: list[Floats] = []
-        for wave, chunks in enumerate(np.array_split(np.arange(len(self.inputs.chunks)), waves)):
-            k = self._next_cutoff(summary)
-            handles = self._wave(chunks, origin, wave, k)
-            summary, k, back = self._summaries(handles, chunks, wave, k)
-            if self.chosen.conversion == "longest":
-                vectors = self._longest(handles, back, vectors)
-            else:
-                vectors.append(self._vector(handles, back, wave, k))
-            if wave < waves - 1:
-                origin = self._origin(handles, back, wave, origin)
-            self.executor.drop(handles)
+    def _combined(self, chunks: Any) -> bool:
+        """A wave whose chunks send vectors; the model is a sum of them."""
+        k = self._next_cutoff(self.last)
+        handles = self._wave(chunks, k)
+        self.last, k, back = self._summaries(handles, chunks, k)
+        if self.chosen.conversion == "longest":
+            self.vectors = self._longest(handles, back, self.vectors)
+        else:
+            self.vectors.append(self._vector(handles, back, k))
+        if self.wave < self.waves - 1:
+            self.origin = self._origin(handles, back)
+        self.executor.drop(handles)
+        return False
+
+    def _sum(self) -> Merged:
         assert self.before is not None
         evidence, begin = self._best(self.before, self.settled)
-        weights = add(vectors[begin:])
+        weights = add(self.vectors[begin:])
         if self.chosen.conversion != "longest":
             weights /= float(max(1, together(self.settled[begin:], 1).rounds))
         must_be_finite(weights)
         return self._merged(evidence, weights, begin + 1)
 
-    def _frozen(self, waves: int) -> Merged:
-        """The model is one of those that the rows of later waves have watched."""
-        classes = len(self.job.options["classes"])
-        bias, memory = float(self.chosen.fit_intercept), self.chosen.max_watch_memory
-        hinge = self.chosen.loss == "hinge"
-        cost = self.chosen.cost
-        costs = None if cost is None else costs_of(cost, self.job.options["classes"])
-        self.candidates = candidates = MergedCandidates(waves, classes, bias, memory, hinge=hinge, costs=costs)
-        origin: WaveStart | None = None
-        reached = False
-        for wave, chunks in enumerate(np.array_split(np.arange(len(self.inputs.chunks)), waves)):
-            handles = self._wave(chunks, origin, wave, 0)
-            summary, _, back = self._summaries(handles, chunks, wave, 0)
-            candidates.enter(summary.watched)
-            reached = self._reached()
-            if not candidates.met or not (reached or wave == waves - 1):
-                origin = self._origin(handles, back, wave, origin)
-                if summary.rounds and origin is not None:
-                    assert self.before is not None
-                    candidates.freeze(wave + 1, self.before.rounds, weights_of(origin))
-            self.executor.drop(handles)
-            if reached:
-                break
-        self.executor.drop(list(self.held.values()))
+    def _frozen(self, chunks: Any) -> bool:
+        """A wave whose rows watch the candidates, of which one will be the model; whether one is good enough."""
+        assert self.candidates is not None
+        handles = self._wave(chunks, 0)
+        summary, _, back = self._summaries(handles, chunks, 0)
+        self.candidates.enter(summary.watched)
+        reached = self._reached()
+        last = reached or self.wave == self.waves - 1
+        if not last or not self.candidates.met:
+            self.origin = self._origin(handles, back)
+            if not last:
+                self._restart_if_due(self.waves - 1 - self.wave)
+            if summary.rounds and self.origin is not None:
+                self.candidates.freeze(self.wave + 1, self.rounds, weights_of(self.origin))
+        self.executor.drop(handles)
+        return reached
+
+    def _chosen_candidate(self, candidates: MergedCandidates, stopped: bool) -> Merged:
         assert self.before is not None
-        evidence = self._watched_evidence(self.before, candidates.evidence())
-        nothing = np.zeros((1 + self.before.width, evidence.terms.outputs))
+        self.executor.drop(list(self.held.values()))
+        evidence = self._watched_evidence(self.before, candidates.evidence(), self.regimes)
+        nothing = np.zeros((1 + joined(self.past, self.before).width, evidence.terms.outputs))
         if not candidates.watched:  # no row was learned, and whoever asks for the model is told so
             return self._merged(evidence, nothing, 1)
-        model = candidates.named(self._certify(evidence).choice.value or 0)
+        model = candidates.named(self._certify(evidence).choice.value or candidates.watched[-1].frozen)
         weights = add([model.weights, nothing])  # features that came later have no weight
-        return self._merged(evidence, weights, model.wave + 1, stopped=reached)
+        return self._merged(evidence, weights, model.wave + 1, stopped=stopped)
+
+    def _restart_if_due(self, waves: int) -> None:
+        """Where rows drift, the certificate starts anew with the next wave, of so many, and learning goes on."""
+        assert self.before is not None
+        assert self.candidates is not None
+        if self.chosen.on_drift != "restart" or not (found := joint_drift(self.before.drift)).alarm:
+            return
+        since = self.firsts[found.since] - self.regimes.first + 1
+        mistakes = int(self.before.tally.mistakes.sum())
+        self.regimes.restart(self.rows, self.before.rounds, mistakes, found._replace(since=since), None)
+        self.past, self.before = joined(self.past, self.before), None
+        self.candidates = self.candidates.anew(waves)
+
+    @property
+    def rows(self) -> int:
+        """Of all waves done."""
+        return self.firsts[-1] - 1 if self.firsts else 0
+
+    @property
+    def rounds(self) -> int:
+        """Of all waves done."""
+        return sum(part.rounds for part in (self.past, self.before) if part is not None)
 
     def _alone(self) -> Merged:
         """One chunk is a plain pass."""
-        (handle,) = handles = self._wave(np.arange(1), None, 0, 0)
-        _, _, (one,) = self._summaries(handles, np.arange(1), 0, 0)
+        (handle,) = handles = self._wave(np.arange(1), 0)
+        _, _, (one,) = self._summaries(handles, np.arange(1), 0)
         sent = self.executor.each("alone", alone_of, [(handle, one.digest, self.inputs.chunks[0])])
         ((_, alone),) = self.executor.fetch(sent, self.names)
         self.executor.drop([*sent, *handles])
         assert self.before is not None
         must_be_finite(alone.weights)
-        evidence = replace(self._watched_evidence(self.before, alone.watched), drift=alone.drift)
-        self._tell(0, 2, None, 0, alone.watched)
+        self.regimes.ended = alone.regimes
+        evidence = replace(self._watched_evidence(self.before, alone.watched, self.regimes), drift=alone.drift)
+        self._tell(2, None, 0, alone.watched)
         return self._merged(evidence, alone.weights, 1, stopped=alone.stopped)
 
     def _merged(self, evidence: Evidence, weights: Floats, begin: int, *, stopped: bool = False) -> Merged:
         assert self.before is not None
         told = self.executor.again(), self.executor.lost()
         outcome = Outcome(len(self.inputs.chunks), self.waves, begin, tuple(self.cutoffs), *told, stopped)
-        return Merged(evidence, weights, self.chosen, self.job, self.before, outcome)
+        return Merged(evidence, weights, self.chosen, self.job, joined(self.past, self.before), outcome, self.regimes)
+
+    # --- what a checkpoint holds --------------------------------------------------------------------------------------
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the run was made with, in plain values: two runs with the same options can share a state."""
+        return run_options(self.chosen, self.inputs, self.waves)
+
+    def state(self, *, copied: bool = True) -> dict[str, Any]:
+        """What the waves done have come to, as `restore` takes it; not copied, it shares arrays with the run."""
+        known = self.before or self.past
+        state = {
+            "wave": self.wave,
+            "terms": None if known is None else plain_terms(known.terms),
+            **{name: plain_summary(getattr(self, name)) for name in ("before", "past", "last")},
+            "origin": plain_start(self.origin),
+            "vectors": tuple(self.vectors),
+            "settled": plain_settled(self.settled),
+            "cutoffs": tuple(self.cutoffs),
+            "firsts": tuple(self.firsts),
+            "regimes": tuple(tuple(one) for one in self.regimes.ended),
+            "candidates": None if self.candidates is None else self.candidates.state(),
+        }
+        return copy.deepcopy(state) if copied else state
+
+    def check_state(self, state: Any) -> None:
+        """Raise CheckpointError unless the state is one that a run like this can have."""
+        copy.copy(self).restore(state)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from where `state` was taken; CheckpointError, and nothing changed, if it is no state of such a run."""
+        need_fields(state, self.state(copied=False), WHAT)
+        need(is_count(state["wave"]) and 0 < state["wave"] < self.waves, WHAT)
+        parts = np.array_split(np.arange(len(self.inputs.chunks)), self.waves)
+        done = sum(map(len, parts[: state["wave"]]))
+        firsts, outputs = state["firsts"], 1 if (classes := len(self.job.options["classes"])) == 2 else classes
+        need(isinstance(firsts, tuple) and len(firsts) == done + 1 and all(map(is_count, firsts)), WHAT)
+        need(firsts[0] == 1 and bool((np.diff(firsts) >= 0).all()), WHAT)
+        terms = terms_from(state["terms"], self.chosen.learner, classes)
+        before, past, last = (
+            summary_from(state[name], terms, self.inputs.table) for name in ("before", "past", "last")
+        )
+        need(before is not None or past is not None, WHAT)
+        need(sum(part.rows for part in (before, past) if part is not None) == firsts[-1] - 1, WHAT)
+        origin, settled = (
+            start_from(state["origin"], outputs, self.chosen.learner.deltas),
+            settled_from(state["settled"]),
+        )
+        need(isinstance(state["vectors"], tuple) and isinstance(state["cutoffs"], tuple), WHAT)
+        need(len(settled) == len(state["cutoffs"]) == state["wave"] and all(map(is_count, state["cutoffs"])), WHAT)
+        for vector in state["vectors"]:
+            need_vector(vector, outputs)
+        ended = regimes_from(state["regimes"], firsts[-1] - 1)
+        need((state["candidates"] is None) == (self.candidates is None), WHAT)
+        candidates = copy.copy(self.candidates)
+        if candidates is not None:
+            candidates.restore(state["candidates"], self.waves)
+        self.wave, self.done, self.firsts = state["wave"], done, list(firsts)
+        self.bytes = sum(getattr(chunk, "bytes", 0) for chunk in self.inputs.chunks[:done])
+        self.before, self.past, self.last, self.origin, self.settled = before, past, last, origin, settled
+        self.vectors, self.cutoffs, self.candidates = list(state["vectors"]), list(state["cutoffs"]), candidates
+        self.regimes = Regimes()
+        self.regimes.ended = ended
 
     # --- before the first row -----------------------------------------------------------------------------------------
 
@@ -260,12 +398,12 @@ class _Run:
             return 0
         return None if summary is None else self._certify(evidence_of(summary)).choice.value
 
-    def _wave(self, chunks: Any, origin: WaveStart | None, wave: int, k: int | None) -> list[Handle]:
+    def _wave(self, chunks: Any, k: int | None) -> list[Handle]:
         rule = self._rule(k)
-        begin = None if origin is None else self.executor.hold(f"origin-{wave}", origin)
+        begin = None if self.origin is None else self.executor.hold(f"origin-{self.wave}", self.origin)
         held = self._hold_candidates()
         lines = [(self.job, self.inputs.chunks[p], self.inputs.data[p], begin, rule, held) for p in chunks]
-        return self.executor.each(f"run-{wave}", run, lines)
+        return self.executor.each(f"run-{self.wave}", run, lines)
 
     def _rule(self, k: int | None) -> str | int:
         """What a chunk is to leave on its worker."""
@@ -284,46 +422,45 @@ class _Run:
         self.executor.drop([handle for wave, handle in known.items() if wave not in self.held])
         return list(self.held.values())
 
-    def _summaries(
-        self, handles: list[Handle], chunks: Any, wave: int, k: int | None
-    ) -> tuple[Summary, int, list[Back]]:
+    def _summaries(self, handles: list[Handle], chunks: Any, k: int | None) -> tuple[Summary, int, list[Back]]:
         """Merge the wave's summaries as they come; (summary, its cutoff, what came back of each chunk)."""
-        small = self.executor.each(f"summary-{wave}", summary_of, [(handle,) for handle in handles])
+        small = self.executor.each(f"summary-{self.wave}", summary_of, [(handle,) for handle in handles])
         prefix = Prefix(int(chunks[0]), len(chunks), None if self.before is None else self.before.labels)
-        back = [Back(-1, "", 0)] * len(chunks)
+        back = [Back(-1, "", 0, 0)] * len(chunks)
         for place, summary in self.executor.fetch(small, [self.names[p] for p in chunks]):
             prefix.add(summary)
-            back[place] = Back(int(chunks[place]), summary.digest, summary.rounds)
+            back[place] = Back(int(chunks[place]), summary.digest, summary.rows, summary.rounds)
             self.done += 1
             self.bytes += getattr(self.inputs.chunks[int(chunks[place])], "bytes", 0)
             if self.watch is not None:
-                self._tell(wave, 1, prefix.summary(), k, None)
+                self._tell(1, prefix.summary(), k, None)
         self.executor.drop(small)
+        self.firsts = np.cumsum([*np.diff(self.firsts or [1], prepend=0), *(one.rows for one in back)]).tolist()
         whole = self._noted(prefix.whole())
         if k is None:
             k = self._certify(evidence_of(whole)).choice.value or 0
-        self.settled.append(count(whole, k, wave == 0))
+        self.settled.append(count(whole, k, self.wave == 0))
         self.cutoffs.append(k)
         self.before = joined(self.before, whole)
         return whole, k, back
 
-    def _vector(self, handles: list[Handle], back: list[Back], wave: int, k: int) -> Floats:
+    def _vector(self, handles: list[Handle], back: list[Back], k: int) -> Floats:
         """The wave's Σ (n_j − k)₊·w_j."""
         pairs = zip(handles, back, strict=True)
         lines = [(handle, k, one.digest, self.inputs.chunks[one.chunk]) for handle, one in pairs]
-        total = self._added(f"vector-{wave}", self.executor.each(f"vector-{wave}", vector_of, lines), back)
-        self._tell(wave, 2, None, k, None)
+        kind = f"vector-{self.wave}"
+        total = self._added(kind, self.executor.each(kind, vector_of, lines), back)
+        self._tell(2, None, k, None)
         return total
 
-    def _origin(self, handles: list[Handle], back: list[Back], wave: int, before: WaveStart | None) -> WaveStart | None:
+    def _origin(self, handles: list[Handle], back: list[Back]) -> WaveStart | None:
         """Where the next wave starts, from what this one's chunks (those that had rows) have left."""
+        before, kind = self.origin, f"left-{self.wave}"
         pairs = [(handle, one) for handle, one in zip(handles, back, strict=True) if one.rounds]
         if not pairs:
             return before
         lines = [(handle, one.digest, self.inputs.chunks[one.chunk]) for handle, one in pairs]
-        total = self._added(
-            f"left-{wave}", self.executor.each(f"left-{wave}", left_by, lines), [one for _, one in pairs]
-        )
+        total = self._added(kind, self.executor.each(kind, left_by, lines), [one for _, one in pairs])
         elapsed = sum(one.rounds for _, one in pairs) // len(pairs) + (0 if before is None else before.elapsed)
         origin = None if before is None else before.origin
         if self.chosen.learner.deltas:
@@ -378,13 +515,14 @@ class _Run:
         best = int(np.argmin(risks))
         return starts[best], best
 
-    def _watched_evidence(self, summary: Summary, watched: WatchedEvidence) -> Evidence:
+    def _watched_evidence(self, summary: Summary, watched: WatchedEvidence, regimes: Regimes) -> Evidence:
         """The evidence of all rounds, with what is known of frozen models and was declared of them."""
         told = self.chosen
         target = None if told.target is None else (told.target.kind, told.target.limit)
         terms = summary.terms._replace(cost=told.cost, target=target)
         found = joint_drift(summary.drift)
-        evidence = replace(evidence_of(summary), terms=terms, watched=watched, drift=found)
+        assumed = tuple(dict.fromkeys((*summary.assumed, *regimes.words)))
+        evidence = replace(evidence_of(summary), terms=terms, watched=watched, drift=found, assumed=assumed)
         reason = None if told.on_drift == "ignore" else drift_reason(found)
         return evidence if reason is None else replace(evidence, void=(*evidence.void, reason))
 
@@ -394,23 +532,27 @@ class _Run:
             return False
         assert self.before is not None
         assert self.candidates is not None
-        certificate = self._certify(self._watched_evidence(self.before, self.candidates.evidence()))
+        certificate = self._certify(self._watched_evidence(self.before, self.candidates.evidence(), self.regimes))
         fine = certificate.withheld is None and certificate.risk <= self.chosen.stop_at
         return fine and np.count_nonzero(self.before.labels.seen) != 1
 
-    def _certify(self, evidence: Evidence) -> Certificate:
-        told = self.chosen
-        return certify(evidence, told.conversion, delta=told.delta, bound=told.bound, loss=told.loss)
+    def _certify(self, evidence: Evidence, regimes: Regimes | None = None) -> Certificate:
+        told, delta = self.chosen, self.chosen.delta
+        if told.on_drift == "restart":
+            delta *= (regimes or self.regimes).share
+        return certify(evidence, told.conversion, delta=delta, bound=told.bound, loss=told.loss)
 
     def _so_far(self, known: Known, prefix: Summary | None, k: int | None) -> Certificate | None:
         """The certificate of all rounds up to the prefix's end."""
-        before, settled, watched = known
+        before, settled, watched, regimes = known
         if prefix is None and before is None:
             return None
         if self.chosen.conversion == "frozen":
             summary = before if prefix is None else joined(before, self._noted(prefix))
             assert summary is not None
-            return None if watched is None else self._certify(self._watched_evidence(summary, watched))
+            if watched is None:
+                return None
+            return self._certify(self._watched_evidence(summary, watched, regimes), regimes)
         if prefix is None:
             assert before is not None
             return self._certify(self._best(before, settled)[0])
@@ -421,22 +563,21 @@ class _Run:
         settled = [*settled, count(prefix, k, before is None)]
         return self._certify(self._best(joined(before, prefix), settled)[0])
 
-    def _tell(
-        self, wave: int, step: int, prefix: Summary | None, k: int | None, watched: WatchedEvidence | None
-    ) -> None:
+    def _tell(self, step: int, prefix: Summary | None, k: int | None, watched: WatchedEvidence | None) -> None:
         """Tell of what is known now: whoever asks for the certificate later gets that of now."""
         if self.watch is None:
             return
         if self.candidates is not None:
             watched = self.candidates.evidence(None if prefix is None else prefix.watched)
-        known = Known(self.before, list(self.settled), watched)
+        known = Known(self.before, list(self.settled), watched, copy.copy(self.regimes))
         parts = [part for part in ((self.before if step == 1 else None), prefix) if part is not None]
         parts = parts or [part for part in (self.before,) if part is not None]
+        parts += [] if self.past is None else [self.past]
         self.watch(
             Progress(
                 done=self.done,
                 chunks=len(self.inputs.chunks),
-                wave=wave + 1,
+                wave=self.wave + 1,
                 step=step,
                 bytes=self.bytes,
                 rows=sum(part.rows for part in parts),
@@ -446,6 +587,18 @@ class _Run:
                 certificate=partial(self._so_far, known, prefix, k),
             )
         )
+
+
+def waves_of(inputs: Inputs) -> int:
+    """How many waves these chunks make, where nobody says."""
+    chunks = len(inputs.chunks)
+    return min(chunks, max(FEWEST_WAVES, min(MOST_WAVES, chunks // PER_WAVE)))
+
+
+def run_options(chosen: Pass, inputs: Inputs, waves: int) -> dict[str, Any]:
+    """What a run over these chunks, in so many waves, is made with, in plain values."""
+    cuts = sha256(*(str(getattr(chunk, "span", None)).encode() for chunk in inputs.chunks))[:8]
+    return {**chosen.options, "waves": waves, "chunks": f"{len(inputs.chunks)} (cut as {cuts})"}
 
 
 def joined(before: Summary | None, following: Summary) -> Summary:

@@ -43,23 +43,35 @@ class Merged(Certified):
     """One model and one certificate for all chunks: `model`, `certificate` and `trace` as a pass has them."""
 
     look = None  # it learns no more
-    regimes = Regimes()  # it has but one
     notes: tuple[str, ...] = ()
 
     def __init__(
-        self, evidence: Evidence, weights: Floats, chosen: Pass, job: Job, summary: Summary, outcome: Outcome
+        self,
+        evidence: Evidence,
+        weights: Floats,
+        chosen: Pass,
+        job: Job,
+        summary: Summary,
+        outcome: Outcome,
+        regimes: Regimes,
     ) -> None:
         self.learner, self.conversion, self.outcome = chosen.learner, chosen.conversion, outcome
-        self.rows, self.rounds, self.skipped = summary.rows, summary.rounds, summary.skipped
+        self.rows, self.rounds, self.skipped = summary.rows, evidence.rounds, summary.skipped
+        self.regimes, self._restarts = regimes, chosen.on_drift == "restart"
         self.columns, self.feature_names = summary.columns, summary.names
         self._evidence, self._weights = evidence, weights
-        self._own = evidence if evidence.watched is None else replace(evidence, watched=_chosen(evidence, chosen))
         self.delta, self.bound, self.loss = chosen.delta, chosen.bound, chosen.loss
+        self._own = evidence if evidence.watched is None else replace(evidence, watched=self._chosen(evidence))
         self._options = {
             name: getattr(chosen, name) for name in ("radius", "horizon", "fit_intercept", "cutoffs", "cost", "seed")
         }
         self._radius = job.radius if job.options["radius"] == "auto" else chosen.scaled_onto
         self.classes: tuple[Label, ...] = tuple(job.options["classes"])
+
+    @property
+    def delta_share(self) -> float:
+        """What certificates have of the declared δ: all, or with on_drift="restart" the last start's share."""
+        return self.regimes.share if self._restarts else 1.0
 
     @property
     def stopped(self) -> bool:
@@ -109,7 +121,19 @@ class Merged(Certified):
         frozen = self.certificate().choice.value
         if self._own.watched is None or not frozen:
             raise ConversionError("a threshold is found on the scores of a watched model: choose conversion='frozen'")
-        return threshold_of(self._own, frozen, target, self.delta)
+        return threshold_of(self._own, frozen, target, self.delta * self.delta_share)
+
+    def _chosen(self, evidence: Evidence) -> WatchedEvidence:
+        """What is known of the watched model that is deployed: whatever is asked later is answered of it alone."""
+        watched, question = evidence.watched, self._question()
+        assert watched is not None
+        frozen = certify(evidence, "frozen", delta=question.delta, bound=self.bound, loss=self.loss).choice.value
+        if not frozen:
+            return watched
+        line = np.flatnonzero(watched.counts.frozen == frozen)[:1]
+        hinge = None if watched.hinge is None else Tally._make(array[line] for array in watched.hinge)
+        counts, at_look = (Watched._make(array[line] for array in one) for one in (watched.counts, watched.at_look))
+        return WatchedEvidence(counts, at_look, hinge, prices(evidence)[line])
 
     def _must_be_own(self, conversion: str) -> None:
         from onepass.scale.tasks import refuse
@@ -130,6 +154,7 @@ class Merged(Certified):
             **told,
             "scale": scale,
             "certificate": certificate.as_dict(),
+            **({"regimes": self.regimes.as_list()} if self.regimes.ended else {}),
         }
 
     def trace(self) -> Evidence:
@@ -148,16 +173,3 @@ class Merged(Certified):
     def without_rows(self) -> Merged:
         """Itself: it holds no rows."""
         return self
-
-
-def _chosen(evidence: Evidence, told: Pass) -> WatchedEvidence:
-    """What is known of the watched model that is deployed: whatever is asked later is answered of it alone."""
-    watched = evidence.watched
-    assert watched is not None
-    frozen = certify(evidence, "frozen", delta=told.delta, bound=told.bound, loss=told.loss).choice.value
-    if not frozen:
-        return watched
-    line = np.flatnonzero(watched.counts.frozen == frozen)[:1]
-    hinge = None if watched.hinge is None else Tally._make(array[line] for array in watched.hinge)
-    counts, at_look = (Watched._make(array[line] for array in one) for one in (watched.counts, watched.at_look))
-    return WatchedEvidence(counts, at_look, hinge, prices(evidence)[line])

@@ -16,6 +16,7 @@ from onepass.costs import cost_of, costs_of
 from onepass.errors import Argument, ConversionError, DataError, LimitError, OnepassError, Phrase, ScaleError
 from onepass.guards.drift import DriftEvidence
 from onepass.passes import Pass
+from onepass.regimes import Regime
 from onepass.rows import Dense, Floats, Ints
 from onepass.runs import Carried
 from onepass.scale.chunks import Chunk, ReadReport
@@ -36,6 +37,7 @@ UNWATCHED = {  # options of a pass whose own models nobody watches: those of all
     "max_miss": None,
     "min_precision": None,
     "stop_at": None,
+    "on_drift": "withhold",
 }
 
 
@@ -65,6 +67,7 @@ class Alone(NamedTuple):
     weights: Floats  # of the model that the pass deploys
     stopped: bool
     drift: DriftEvidence | None
+    regimes: tuple[Regime, ...]
 
 
 class WaveStart(NamedTuple):
@@ -186,9 +189,10 @@ def _watch(job: Job, one: Pass, candidates: list[Candidate], chunk: int) -> Cand
 
 def _alone(one: Pass, trace: Trace) -> Alone:
     if not trace.rounds:  # nothing can be deployed, and the caller says so
-        return Alone(need_watched(trace), trace.last, one.stopped, trace.drift)
-    choice = one.certificate().choice.value
-    return Alone(need_watched(trace), CONVERSIONS["frozen"].weights(trace, choice), one.stopped, trace.drift)
+        weights = trace.last
+    else:
+        weights = CONVERSIONS["frozen"].weights(trace, one.certificate().choice.value)
+    return Alone(need_watched(trace), weights, one.stopped, trace.drift, one.regimes.ended)
 
 
 def summary_of(ran: Ran) -> Summary:
@@ -303,11 +307,6 @@ def refuse(conversion: str, cutoffs: str, options: dict[str, Any]) -> None:
         raise ConversionError(
             f"stop_at: chunks run side by side, and at a wave's end only frozen models are certified: choose frozen, "
             f"not {conversion}, or leave it out"
-        )
-    if options.get("on_drift") == "restart":
-        raise ConversionError(
-            "on_drift: chunks of a wave start side by side, before any of them can tell that rows have changed: "
-            "restart in one process, or leave it at withhold"
         )
     if options.get("validation_fraction"):
         raise ConversionError(
