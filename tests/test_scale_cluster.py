@@ -100,6 +100,22 @@ def test_two_workers_are_one_is_this_process(client, inputs, here, waves):
             same(learn(inputs, alone, waves=3), here["frozen"])
 
 
+def test_drift_on_real_workers_withholds_or_restarts_to_the_same_bits(client):
+    """The concept turns: seen by the martingales of chunks on either worker, and by those of this process."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(-8, 9, size=(9600, 8)) / 8.0
+    y = np.where(np.where(np.arange(9600) < 4400, X[:, 0], X[:, 1]) > 0, 1, -1)
+    chunks = cut([(csr(X[at : at + 800]), y[at : at + 800]) for at in range(0, 9600, 800)])
+    runs = {}
+    for how in ("withhold", "restart"):
+        runs[how] = learn(chunks, client, waves=6, classes=[-1, 1], on_drift=how)
+        same(runs[how], learn(chunks, waves=6, classes=[-1, 1], on_drift=how))
+    assert runs["withhold"].certificate().withheld is not None
+    assert runs["withhold"].certificate().drift.alarm == 5
+    assert len(runs["restart"].regimes.ended) == 1
+    assert runs["restart"].certificate().withheld is None
+
+
 def test_workers_killed_while_rows_watch_frozen_models(client, inputs, here):
     """The candidates that a dead worker had are sent again, and whatever is run again counts once."""
     same(learn(inputs, client, waves=3), here["frozen"])
@@ -281,6 +297,30 @@ def test_the_program_trains_on_local_workers(file, inputs, here, tmp_path):
     assert (result["chunks"], result["waves"], result["again"], result["workers"]) == (CHUNKS, 2, 0, 2)
     assert result["certificate"] == here[2].certificate().as_dict()
     np.testing.assert_array_equal(LinearModel.load(model).weights, here[2].model().weights)
+
+
+def test_the_program_killed_after_a_wave_goes_on_to_the_same_bits(file, here, tmp_path):
+    chunk, model, kept = file.stat().st_size // CHUNKS + 1, tmp_path / "m.safetensors", tmp_path / "run.checkpoint"
+    given = ["train", file, "--workers", 1, "--chunk-bytes", chunk, "--waves", 3, "-o", model, "--checkpoint", kept]
+    with subprocess.Popen(
+        [sys.executable, "-m", "onepass.cli", *map(str, given)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as begun:
+        while not kept.exists():
+            assert begun.poll() is None, begun.stdout.read()
+            time.sleep(0.005)
+        begun.kill()
+    assert not model.exists()
+    other = program(*given, "--resume", "--delta", 0.1)
+    assert other.returncode == 2
+    assert "delta: 0.05 then, 0.1 now" in other.stderr
+    done = program(*given, "--resume", "--json")
+    assert done.returncode == 0, done.stderr
+    assert f"going on from {kept} after" in done.stderr
+    assert json.loads(done.stdout)["certificate"] == here["frozen"].certificate().as_dict()
+    np.testing.assert_array_equal(LinearModel.load(model).weights, here["frozen"].model().weights)
+    again = program(*given, "--resume")
+    assert again.returncode == 0, again.stderr
+    assert "this run is finished" in again.stderr
 
 
 def test_the_program_certifies_the_model_that_it_writes(file, inputs, here, tmp_path):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from onepass import __version__
 from onepass.checkpoints.packing import pack, unpack
@@ -25,10 +25,40 @@ from onepass.container import Array, regular
 from onepass.errors import CheckpointError, LimitError, ResumeError, printable
 from onepass.files import sweep
 from onepass.io.stream import Position
-from onepass.passes import Pass
+from onepass.passes import Pass  # noqa: F401 - the examples need it
 
 FORMAT = 2
 Path = str | os.PathLike[str]
+
+
+class Declared(Protocol):
+    """What was made with options that a checkpoint names."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """In plain values."""
+        ...
+
+
+class Resumable(Declared, Protocol):
+    """A pass, or a run on several machines."""
+
+    @property
+    def rows(self) -> int:
+        """Learned so far."""
+        ...
+
+    def state(self, *, copied: bool = True) -> dict[str, Any]:
+        """All that changes."""
+        ...
+
+    def check_state(self, state: Any) -> None:
+        """Raise CheckpointError unless the state can be one of its own."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from there."""
+        ...
 
 
 class Checkpoint(NamedTuple):
@@ -39,7 +69,7 @@ class Checkpoint(NamedTuple):
     position: Position | None
     said: dict[str, Any]
 
-    def restore(self, run: Pass) -> None:
+    def restore(self, run: Resumable) -> None:
         """Bring a new pass to where this was written. Raises ResumeError that names what is different about it."""
         if self.state is None:
             raise ResumeError("the run is finished: there is nothing to resume")
@@ -50,7 +80,7 @@ class Checkpoint(NamedTuple):
         run.restore(self.state)
 
 
-def save(path: Path, run: Pass, position: Position | None = None, said: dict[str, Any] | None = None) -> None:
+def save(path: Path, run: Resumable, position: Position | None = None, said: dict[str, Any] | None = None) -> None:
     """Write where the pass is, and where its stream; what `path` held is kept at `path.prev`.
 
     >>> import pathlib, tempfile
@@ -72,7 +102,7 @@ def save(path: Path, run: Pass, position: Position | None = None, said: dict[str
     write(path, content, arrays, previous(path))
 
 
-def finish(path: Path, run: Pass, position: Position | None = None, said: dict[str, Any] | None = None) -> None:
+def finish(path: Path, run: Declared, position: Position | None = None, said: dict[str, Any] | None = None) -> None:
     """Replace the checkpoint of a run that has ended by a short note that it has."""
     write(path, _head(run.options, said) | {"state": None, "position": pack(position, {})}, {})
     with suppress(FileNotFoundError):
@@ -121,7 +151,7 @@ def last(path: Path) -> tuple[Checkpoint | None, str | None]:
     return found, f"{trouble}; going on from the checkpoint before it"
 
 
-def resume(path: Path, run: Pass) -> Position | None:
+def resume(path: Path, run: Resumable) -> Position | None:
     """Bring a new pass to its last good checkpoint, if there is one; where its stream stood.
 
     Raises ResumeError if the checkpoint belongs to a run with other options or is finished.

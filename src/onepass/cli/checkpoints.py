@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
@@ -19,7 +19,7 @@ from onepass.cli.options import Duration, option, options_of
 from onepass.errors import CheckpointError, ModelError, ResumeError, printable
 
 if TYPE_CHECKING:
-    from onepass.checkpoints.checkpoint import Checkpoint
+    from onepass.checkpoints.checkpoint import Checkpoint, Declared, Resumable
     from onepass.cli.outputs import Outputs
     from onepass.io import Stream
     from onepass.io.stream import Position
@@ -33,7 +33,9 @@ class Checkpointing:
     """Whether a run can be gone on with."""
 
     checkpoint: str | None = option(metavar="FILE", help="Keep the state of the run here, to go on from with --resume.")
-    checkpoint_every: float = option(type=Duration(), default="10s", help="How often FILE is written.")
+    checkpoint_every: float = option(
+        type=Duration(), default="10s", help="How often FILE is written; with --workers, at the end of each wave."
+    )
     resume: bool = option(is_flag=True, help="Go on from the --checkpoint FILE, if it is there.")
 
 
@@ -175,7 +177,7 @@ class Checkpointer:
         self.sync = lambda: _to_disk(file)
         return file, position
 
-    def restore(self, run: Pass, reading: inputs.Reading) -> None:
+    def restore(self, run: Declared, reading: inputs.Reading) -> None:
         """Bring the pass to where it was; other options are a usage error that names them."""
         self._said = {"reading": json.loads(json.dumps(reading.fixed))}
         self._said["quarantine"] = os.path.abspath(reading.quarantine) if reading.quarantine else None
@@ -190,6 +192,7 @@ class Checkpointer:
             if differs is not None:
                 raise ResumeError(differs)
             if self.found.state is not None:
+                run = cast("Resumable", run)
                 self.found.restore(run)
                 self._position, self._rows = self.found.position, run.rows
                 self.messages.note(f"going on from {self.path} after {run.rows:,} rows")
@@ -257,7 +260,12 @@ class Checkpointer:
             if time.perf_counter() >= self.due:
                 self.save(run)
 
-    def save(self, run: Pass) -> None:
+    def wave_done(self, run: Resumable, position: Position) -> None:
+        """Several workers have ended a wave: write what all of them have come to."""
+        self._position = position
+        self.save(run)
+
+    def save(self, run: Resumable) -> None:
         """Write a checkpoint. Where that fails the run goes on, and the last one stays."""
         from onepass.checkpoints import checkpoint
 
@@ -291,7 +299,7 @@ class Checkpointer:
             terminal.echo(f"onepass: no checkpoint could be written to {self.shown}: {why} ({held})", err=True)
         self._trouble = why
 
-    def finish(self, run: Pass, result: terminal.Record, text: str) -> None:
+    def finish(self, run: Declared, result: terminal.Record, text: str) -> None:
         """The run has ended: the checkpoint becomes a note that says so."""
         if self.path is None:
             return

@@ -16,8 +16,10 @@ from onepass.cli.spelling import certified
 from onepass.errors import ConversionError
 
 if TYPE_CHECKING:
+    from onepass.cli.checkpoints import Checkpointer
+    from onepass.io.stream import Position
     from onepass.scale.inputs import Inputs
-    from onepass.scale.learning import Progress
+    from onepass.scale.learning import Progress, WaveRun
     from onepass.scale.merged import Merged
     from onepass.tables.feature_names import FeatureNames
     from onepass.tables.plan import TablePlan
@@ -121,21 +123,80 @@ class DistributedTraining(training.Training):
         return f" on {self.workers} workers"
 
 
-def train(
+@dataclass(frozen=True)
+class Plan:
+    """What is to be learned, cut into chunks."""
+
+    paths: tuple[str, ...]
+    parts: Inputs
+    arguments: Arguments  # of the pass
+    waves: int | None
+
+    @property
+    def options(self) -> Arguments:
+        """All that a checkpoint of the run must agree with, in plain values."""
+        from onepass.scale.learning import run_options, waves_of
+
+        return run_options(training.make(self.arguments), self.parts, self.waves or waves_of(self.parts))
+
+    @property
+    def position(self) -> Position:
+        """What a checkpoint says of the files."""
+        from onepass.io.stream import Position
+
+        return Position(str(self.parts.format), identity=tuple(self.parts.identity))
+
+
+def plan(
     distribution: Distribution,
     paths: tuple[str, ...],
     options: Arguments,
     reading: inputs.Reading,
     messages: terminal.Messages,
-) -> DistributedTraining:
-    """Learn on the workers."""
+) -> Plan:
+    """Look at the files."""
     _refuse(options)
-    start = time.perf_counter()
     parts = _cut(paths, distribution.chunk_bytes, reading.in_python())
     for note in parts.notes:
         messages.note(note)
     if parts.table is not None:
         options = columns.settled(options, parts.table, paths[0], reading, messages)
+    return Plan(paths, parts, options, distribution.waves)
+
+
+class WaveCheckpoints:
+    """The checkpoint of this command, written at the end of every wave."""
+
+    def __init__(self, checkpointer: Checkpointer, plan: Plan, reading: inputs.Reading) -> None:
+        self.checkpointer, self.plan, self.reading = checkpointer, plan, reading
+
+    def restore(self, run: WaveRun) -> None:
+        """Bring the run to where it was; what is different about it is a usage error that names it."""
+        self.checkpointer.restore(run, self.reading)
+
+    def save(self, run: WaveRun) -> None:
+        """A wave is done."""
+        self.checkpointer.wave_done(run, self.plan.position)
+
+    def must_fit(self) -> None:
+        """Raise unless the files are those of the checkpoint, if there is one."""
+        from onepass.io.stream import files_differ
+
+        position, known = self.checkpointer.position, self.plan.parts.identity
+        if position is not None and (differs := files_differ(position, [one.path for one in known], [*known])):
+            raise click.UsageError(f"--resume: {self.checkpointer.shown} holds another run. {differs}")
+
+
+def train(
+    distribution: Distribution,
+    plan: Plan,
+    reading: inputs.Reading,
+    checkpointer: Checkpointer,
+    messages: terminal.Messages,
+) -> DistributedTraining:
+    """Learn on the workers."""
+    start, parts, checkpoints = time.perf_counter(), plan.parts, WaveCheckpoints(checkpointer, plan, reading)
+    checkpoints.must_fit()
     with _connected(distribution) as client:
         workers = len(client.nthreads())
         chunks = len(parts.chunks)
@@ -144,10 +205,10 @@ def train(
             messages.note(
                 "too few chunks for all workers: a smaller --chunk-bytes, or more files where a file is one chunk"
             )
-        merged = _learn(parts, client, distribution.waves, options, messages)
+        merged = _learn(plan, client, checkpoints, messages)
     seen = merged.rows + merged.skipped
     inputs.check_share(merged.skipped, max(seen, 1000), seen, reading.max_bad)
-    return DistributedTraining(merged, start, parts, paths, workers)
+    return DistributedTraining(merged, start, parts, plan.paths, workers)
 
 
 def check(distribution: Distribution, reading: inputs.Reading, output: str | None) -> None:
@@ -198,24 +259,26 @@ def _connected(distribution: Distribution) -> Iterator[Any]:
         yield client
 
 
-def _learn(parts: Inputs, client: Any, waves: int | None, options: Arguments, messages: terminal.Messages) -> Merged:
+def _learn(plan: Plan, client: Any, checkpoints: WaveCheckpoints, messages: terminal.Messages) -> Merged:
     from onepass.scale.learning import learn
 
     latest: Progress | None = None
     try:
-        with terminal.usage_errors(ValueError, TypeError), terminal.bar(parts.bytes, messages) as tick:
+        with terminal.usage_errors(ValueError, TypeError), terminal.bar(plan.parts.bytes, messages) as tick:
 
             def watch(progress: Progress) -> None:
                 nonlocal latest
                 latest = progress
                 tick(progress.bytes, lambda: _note(progress), lambda: _facts(progress))
 
-            return learn(parts, client, waves=waves, watch=watch, **options)
+            return learn(plan.parts, client, waves=plan.waves, watch=watch, checkpoints=checkpoints, **plan.arguments)
     except KeyboardInterrupt:
         if latest is not None:
             messages.note(f"interrupted after {latest.done} of {latest.chunks} chunks; no model was written. So far:")
             found = latest.certificate()
             messages.note("no complete first chunk, no certificate" if found is None else str(certified(found)))
+            if (command := checkpoints.checkpointer.how_to_go_on()) is not None:
+                messages.note(f"to go on: {command}")
         raise
 
 

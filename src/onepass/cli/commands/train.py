@@ -127,7 +127,7 @@ def command(
     if learning.bound == "dekel2008" and request.conversion == "frozen":
         raise click.UsageError("--bound dekel2008: frozen models are certified by betting; add --conversion cutoff")
     if distribution.asked:
-        _check_several(request, distribution, reading, checkpointing)
+        _check_several(request, distribution, reading)
     if request.dry_run:
         training.make(options)
         check.look_through(paths, reading, messages)
@@ -138,59 +138,65 @@ def command(
         terminal.echo(python_code.program(paths, request.output, options, reading, distribution))
         return
     if distribution.asked:
-        outputs = Outputs(paths, distribution.tls.values())
-        place = outputs.check("--output", request.output, request.force)
-        page = pages.check(outputs, request.report, request.force)
-        trained = distributed.train(distribution, paths, options, reading, messages)
-        trained.save(place, reading)
-        draw = partial(_draw_merged, trained, paths, reading, options, page)
-        result = trained.conclude(place, messages, draw)
+        files = _files(paths, request, reading, checkpointing, messages, distribution.tls)
+        plan = distributed.plan(distribution, paths, options, reading, messages)
+        result = _train_on_workers(distribution, plan, request, reading, files, messages)
     else:
         files = _files(paths, request, reading, checkpointing, messages)
-        outputs = files.outputs
         result = _train(paths, request, options, reading, files, messages)
-    outputs.settle()
+    files.outputs.settle()
     if request.require_risk is not None and (result["risk"] is None or not result["risk"] <= request.require_risk):
         messages.note(f"--require-risk {request.require_risk} is not met")
         raise SystemExit(5)
 
 
-def _draw_merged(
-    trained: distributed.DistributedTraining,
-    paths: tuple[str, ...],
+def _train_on_workers(
+    distribution: distributed.Distribution,
+    plan: distributed.Plan,
+    request: Request,
     reading: inputs.Reading,
-    options: Arguments,
-    page: Output | None,
-    result: terminal.Record,
-) -> None:
-    """The page of what workers have learned."""
-    if page is not None:
-        names = trained.about(reading)["reading"]
-        result["details"] = pages.of_workers(trained.run, paths, reading, names, options)
-        result["report"] = pages.write(result, page)
+    files: Files,
+    messages: terminal.Messages,
+) -> terminal.Record:
+    """Learn on several workers, or find that this was done."""
+    checkpointer = files.checkpointer
+    if checkpointer.finished:
+        checkpointer.restore(plan, reading)
+        return _told(plan.paths, request, files, messages)
+    trained = distributed.train(distribution, plan, reading, checkpointer, messages)
+    trained.save(files.model, reading)
+
+    def complete(result: terminal.Record) -> None:
+        if files.page is not None:
+            names = trained.about(reading)["reading"]
+            result["details"] = pages.of_workers(trained.run, plan.paths, reading, names, plan.arguments)
+            result["report"] = pages.write(result, files.page)
+        checkpointer.finish(plan, result, trained.summary(result))
+
+    return trained.conclude(files.model, messages, complete)
+
+
+def _told(paths: tuple[str, ...], request: Request, files: Files, messages: terminal.Messages) -> terminal.Record:
+    """What a run gave that had ended."""
+    result, text = files.checkpointer.result(paths, request.output)
+    pages.write(result, files.page)
+    messages.result(result, lambda: text)
+    return result
 
 
 def _check_several(
     request: Request,
     distribution: distributed.Distribution,
     reading: inputs.Reading,
-    checkpointing: checkpoints.Checkpointing,
 ) -> None:
     """Refuse options that several workers cannot follow."""
     if request.max_memory is not None:
         raise click.UsageError("--max-memory is for one process; workers have --memory-limit, an option of Dask's")
-    alone = {
-        "--checkpoint": checkpointing.checkpoint,
-        "--on-error quarantine": reading.quarantine,
-    }
-    for name, given in alone.items():
-        if given:
-            raise click.UsageError(f"{name} is for one process: leave it out, or leave out --dask and --workers")
     distributed.check(distribution, reading, request.output)
 
 
 class Files(NamedTuple):
-    """Where a run in one process writes."""
+    """Where a run writes."""
 
     outputs: Outputs
     model: Output | None
@@ -204,10 +210,11 @@ def _files(
     reading: inputs.Reading,
     checkpointing: checkpoints.Checkpointing,
     messages: terminal.Messages,
+    read: dict[str, str] | None = None,
 ) -> Files:
     if request.output == "-":
         raise click.UsageError("--output - is not supported: a model is a file")
-    outputs = Outputs(paths)
+    outputs = Outputs(paths, (read or {}).values())
     outputs.claim("--output", request.output)
     checkpoints.claim(outputs, checkpointing.checkpoint)
     outputs.claim("--on-error", reading.quarantine)
@@ -230,10 +237,7 @@ def _train(
     options = expected.declared(options, paths, reading, messages, checkpointer)
     if checkpointer.finished:
         checkpointer.restore(training.make(columns.resumed(options, checkpointer)), reading)
-        result, text = checkpointer.result(paths, request.output)
-        pages.write(result, files.page)
-        messages.result(result, lambda: text)
-        return result
+        return _told(paths, request, files, messages)
     used = training.peak_memory()
     with inputs.opened(paths, reading, inputs.found, resumed=checkpointer) as stream:
         what = terminal.name(", ".join(stream.paths[:3]))
