@@ -151,7 +151,7 @@ def test_several_machines_restart_with_a_wave():
     assert certificate.counted == 9600 - frozen
     wrong = model.predict(X[frozen:]) != y[frozen:]
     assert certificate.empirical == pytest.approx(wrong.mean())
-    counts, left = run.trace().watched.counts, (9600 - ended.last) // 800
+    counts, left = run.trace().watched.counts, (9600 - ended.last) // 800  # waves, fewer than nine: one each
     bounds = [candidate_risk(counts, slot, 0.05 / 6 / left) for slot in range(len(counts.frozen))]
     assert certificate.risk == min(bounds)
     assert model.about["regimes"][0]["last"] == ended.last

@@ -36,18 +36,24 @@ def waves_of(X, y, waves, chunks):
     return [(X[at], codes[at]) for at in (np.concatenate([rows[p] for p in part]) for part in parts)]
 
 
+def frozen_at(waves):
+    """The waves after which a candidate is frozen and met by rows: numbers of at most three significant bits."""
+    return [wave for wave in range(1, waves) if wave % 2 ** max(0, wave.bit_length() - 3) == 0]
+
+
 def must_be(run, expected, rows, judge):
     """Every watched candidate has met the rows of later waves, and has done with them what the definition says."""
     watched = run.trace().watched
     ends = np.cumsum([len(labels) for _, labels in rows])
-    assert watched.counts.frozen.tolist() == ends[:-1][-len(watched.prices) :].tolist()
+    at = frozen_at(len(rows))
+    assert watched.counts.frozen.tolist() == [ends[wave - 1] for wave in at][-len(watched.prices) :]
     for slot, frozen in enumerate(watched.counts.frozen):
         wave = ends.tolist().index(frozen)
         met, mistakes = oracles_scale.watched(expected[wave], rows[wave + 1 :], judge)
         assert watched.counts.rows[slot].tolist() == met
         assert watched.counts.mistakes[slot].tolist() == mistakes
         assert watched.counts.bins[slot].sum() == sum(met)
-    assert watched.prices.tolist() == [1.0 / len(rows)] * len(watched.prices)
+    assert watched.prices.tolist() == [1.0 / len(at)] * len(watched.prices)
 
 
 # --- by the definition ------------------------------------------------------------------------------------------------
@@ -68,7 +74,8 @@ def test_candidates_and_counts_are_the_definition(learner, waves, chunks):
     must_be(run, expected, rows, two_classes)
     assert len(run.trace().watched.prices) == min(8, waves - 1)  # the newest
     counts, certificate = run.trace().watched.counts, run.certificate()
-    bounds = [candidate_risk(counts, slot, 0.05 / waves) for slot in range(len(counts.frozen))]
+    price = 1.0 / len(frozen_at(waves))
+    bounds = [candidate_risk(counts, slot, 0.05 * price) for slot in range(len(counts.frozen))]
     assert certificate.risk == min(bounds)
     assert certificate.choice.value == counts.frozen[np.argmin(bounds)]
     at = run.outcome.begin - 2
@@ -77,7 +84,7 @@ def test_candidates_and_counts_are_the_definition(learner, waves, chunks):
     # planned bets are about as good as the 64 that know nothing, or better; never below what was seen
     wrong = counts.mistakes[np.argmin(bounds)].sum()
     losses = np.repeat([1.0, 0.0], [wrong, certificate.counted - wrong])
-    assert losses.mean() < certificate.risk < 1.2 * oracles.betting(losses, 0.05 / waves)
+    assert losses.mean() < certificate.risk < 1.2 * oracles.betting(losses, 0.05 * price)
 
 
 def test_hinge_losses_of_candidates_are_the_definition():
@@ -91,7 +98,7 @@ def test_hinge_losses_of_candidates_are_the_definition():
     bounds = []
     for w, later in zip(oracles_scale.candidates(ends), (slice(300, None), slice(600, None)), strict=False):
         losses = np.maximum(0.0, 1.0 - y[later] * (X[later] @ w))
-        bounds.append((2.0 * oracles.betting(losses / 2.0, 0.05 / 3), losses.mean()))
+        bounds.append((2.0 * oracles.betting(losses / 2.0, 0.05 / 2), losses.mean()))
     certificate = run.certificate()
     assert (certificate.loss, certificate.covers, certificate.loss_bound) == ("hinge", "model", 2.0)
     assert certificate.risk == pytest.approx(min(bounds)[0], rel=1e-6)
@@ -262,7 +269,7 @@ def test_fewer_are_watched_where_memory_is_short():
     line = 8 * 9  # bytes of one candidate
     for memory, slots in ((8 * line, 8), (8 * line - 1, 4), (4 * line - 1, 2), (2 * line, 2)):
         run = learn(chunks, waves=10, classes=[-1, 1], max_watch_memory=memory)
-        assert run.trace().watched.counts.frozen.tolist() == [100 * wave for wave in range(10 - slots, 10)]
+        assert run.trace().watched.counts.frozen.tolist() == [100 * wave for wave in range(9 - slots, 9)]
     with pytest.raises(LimitError, match="set max_watch_memory=144"):
         learn(chunks, waves=10, classes=[-1, 1], max_watch_memory=2 * line - 1)
 

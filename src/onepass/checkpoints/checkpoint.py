@@ -31,7 +31,7 @@ FORMAT = 2
 Path = str | os.PathLike[str]
 
 
-class Declared(Protocol):
+class WithOptions(Protocol):
     """What was made with options that a checkpoint names."""
 
     @property
@@ -40,7 +40,7 @@ class Declared(Protocol):
         ...
 
 
-class Resumable(Declared, Protocol):
+class Resumable(WithOptions, Protocol):
     """A pass, or a run on several machines."""
 
     @property
@@ -102,7 +102,7 @@ def save(path: Path, run: Resumable, position: Position | None = None, said: dic
     write(path, content, arrays, previous(path))
 
 
-def finish(path: Path, run: Declared, position: Position | None = None, said: dict[str, Any] | None = None) -> None:
+def finish(path: Path, run: WithOptions, position: Position | None = None, said: dict[str, Any] | None = None) -> None:
     """Replace the checkpoint of a run that has ended by a short note that it has."""
     write(path, _head(run.options, said) | {"state": None, "position": pack(position, {})}, {})
     with suppress(FileNotFoundError):

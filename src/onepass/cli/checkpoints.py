@@ -19,7 +19,7 @@ from onepass.cli.options import Duration, option, options_of
 from onepass.errors import CheckpointError, ModelError, ResumeError, printable
 
 if TYPE_CHECKING:
-    from onepass.checkpoints.checkpoint import Checkpoint, Declared, Resumable
+    from onepass.checkpoints.checkpoint import Checkpoint, Resumable, WithOptions
     from onepass.cli.outputs import Outputs
     from onepass.io import Stream
     from onepass.io.stream import Position
@@ -177,7 +177,7 @@ class Checkpointer:
         self.sync = lambda: _to_disk(file)
         return file, position
 
-    def restore(self, run: Declared, reading: inputs.Reading) -> None:
+    def restore(self, run: WithOptions, reading: inputs.Reading) -> None:
         """Bring the pass to where it was; other options are a usage error that names them."""
         self._said = {"reading": json.loads(json.dumps(reading.fixed))}
         self._said["quarantine"] = os.path.abspath(reading.quarantine) if reading.quarantine else None
@@ -299,7 +299,7 @@ class Checkpointer:
             terminal.echo(f"onepass: no checkpoint could be written to {self.shown}: {why} ({held})", err=True)
         self._trouble = why
 
-    def finish(self, run: Declared, result: terminal.Record, text: str) -> None:
+    def finish(self, run: WithOptions, result: terminal.Record, text: str) -> None:
         """The run has ended: the checkpoint becomes a note that says so."""
         if self.path is None:
             return

@@ -124,7 +124,7 @@ class DistributedTraining(training.Training):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ChunkPlan:
     """What is to be learned, cut into chunks."""
 
     paths: tuple[str, ...]
@@ -153,7 +153,7 @@ def plan(
     options: Arguments,
     reading: inputs.Reading,
     messages: terminal.Messages,
-) -> Plan:
+) -> ChunkPlan:
     """Look at the files."""
     _refuse(options)
     parts = _cut(paths, distribution.chunk_bytes, reading.in_python())
@@ -161,13 +161,13 @@ def plan(
         messages.note(note)
     if parts.table is not None:
         options = columns.settled(options, parts.table, paths[0], reading, messages)
-    return Plan(paths, parts, options, distribution.waves)
+    return ChunkPlan(paths, parts, options, distribution.waves)
 
 
 class WaveCheckpoints:
     """The checkpoint of this command, written at the end of every wave."""
 
-    def __init__(self, checkpointer: Checkpointer, plan: Plan, reading: inputs.Reading) -> None:
+    def __init__(self, checkpointer: Checkpointer, plan: ChunkPlan, reading: inputs.Reading) -> None:
         self.checkpointer, self.plan, self.reading = checkpointer, plan, reading
 
     def restore(self, run: WaveRun) -> None:
@@ -189,7 +189,7 @@ class WaveCheckpoints:
 
 def train(
     distribution: Distribution,
-    plan: Plan,
+    plan: ChunkPlan,
     reading: inputs.Reading,
     checkpointer: Checkpointer,
     messages: terminal.Messages,
@@ -259,7 +259,7 @@ def _connected(distribution: Distribution) -> Iterator[Any]:
         yield client
 
 
-def _learn(plan: Plan, client: Any, checkpoints: WaveCheckpoints, messages: terminal.Messages) -> Merged:
+def _learn(plan: ChunkPlan, client: Any, checkpoints: WaveCheckpoints, messages: terminal.Messages) -> Merged:
     from onepass.scale.learning import learn
 
     latest: Progress | None = None

@@ -132,6 +132,9 @@ def of_pass(
 
     run = history.run
     found = details.of_pass(run, history.finish(), certificate)
+    for line in found["conversions"]:
+        if line.get("withheld"):
+            line["withheld"] = spelling.words(line["withheld"])
     if run.rounds:
         names = inputs.remember(reading, stream)
         weights: Any = run.model(certificate)

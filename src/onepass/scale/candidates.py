@@ -1,8 +1,11 @@
 """The candidates of the conversion `frozen` on several machines, and what all rows have shown of them.
 
 The candidate at the end of a wave is the mean of the weights from which waves start, as they were at the ends of the
-later half of the waves so far. The rows of later waves watch it on every worker; counts are whole numbers and add.
-Which one is deployed is chosen by what the rows showed, so each has the price 1/waves. A wave without rows is none.
+later half of the waves so far. One is frozen at the waves of the cutoff grid, 1 to 8, 10, 12, 14, 16, 20, …: the newest
+eight then reach back to a quarter of the waves, and have more rows than those of the last eight waves would. The rows
+of later waves watch it on every worker; counts are whole numbers and add. Which one is deployed is chosen by what the
+rows showed, so that all have the same price, 1 divided by how many there can be. A wave without rows is none.
+Differs: no elders. Bets on a candidate and its elder are as good as direct ones here, and no better.
 """
 
 from __future__ import annotations
@@ -18,14 +21,24 @@ from onepass.scale.watching import Candidate, CandidateCounts, add_lines
 from onepass.scale.wave_states import WHAT, need_vector
 from onepass.state_checks import is_count, need, need_alike, need_fields, need_same_shapes
 from onepass.trace import WatchedEvidence
+from onepass.trace.grid import floor_index, point
 from onepass.trace.tally import Tally, empty_tally
 from onepass.trace.watched import Watched, nothing_watched
 from onepass.watching import WatchedModels
 from onepass.watching.models import PLANNED_FROM, borders_after, level_table, levels_in
 
 
+def on_grid(wave: int) -> bool:
+    """Whether a candidate is frozen at the end of this wave.
+
+    >>> [wave for wave in range(1, 33) if on_grid(wave)]
+    [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32]
+    """
+    return point(floor_index(wave)) == wave
+
+
 class MergedCandidates:
-    """The newest candidates, of two classes eight, of several four; fewer where they would outgrow `memory`."""
+    """The newest candidates of so many waves, of two classes eight, of several four; fewer where `memory` is short."""
 
     def __init__(
         self, waves: int, classes: int, bias: float, memory: int, *, hinge: bool = False, costs: Costs | None = None
@@ -42,9 +55,9 @@ class MergedCandidates:
         self._hinge = empty_tally(0) if hinge else None
 
     def anew(self, waves: int) -> MergedCandidates:
-        """None yet, of so many waves to come; where scores lie is known from the last one."""
+        """None yet, before so many waves to come; where scores lie is known from the last one."""
         limits, hinge = self._limits, self._hinge is not None
-        fresh = MergedCandidates(waves, self._classes, limits.bias, limits.memory, hinge=hinge, costs=self._costs)
+        fresh = MergedCandidates(waves + 1, self._classes, limits.bias, limits.memory, hinge=hinge, costs=self._costs)
         fresh._recent = self._recent
         return fresh
 
@@ -59,10 +72,12 @@ class MergedCandidates:
             self._counts, self._hinge, self._recent = self._with(found), self._hinge_with(found), found.recent
 
     def freeze(self, wave: int, rounds: int, end: Floats) -> None:
-        """The next candidate, after so many rounds, at the end of a wave that had rows and came to these weights."""
+        """After so many rounds a wave that had rows came to these weights; at some waves a candidate is frozen."""
         self._past += 1
         self._ends[self._past] = end
         self._ends = {number: kept for number, kept in self._ends.items() if 2 * number > self._past}
+        if not on_grid(self._past):
+            return
         weights = add(list(self._ends.values()))
         weights /= float(len(self._ends))
         must_be_finite(weights)
@@ -99,7 +114,8 @@ class MergedCandidates:
         """What is known of them; `more`: with what a prefix of the wave at hand has shown."""
         counts = self._counts if more is None else self._with(more)
         hinge = self._hinge if more is None else self._hinge_with(more)
-        return WatchedEvidence(counts, counts, hinge, np.full(len(self.watched), 1.0 / self._waves))
+        price = 1.0 / max(1, sum(map(on_grid, range(1, self._waves))))  # one of the last wave meets no row
+        return WatchedEvidence(counts, counts, hinge, np.full(len(self.watched), price))
 
     def named(self, frozen: int) -> Candidate:
         """The candidate that was frozen after so many rounds."""

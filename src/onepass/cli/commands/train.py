@@ -152,7 +152,7 @@ def command(
 
 def _train_on_workers(
     distribution: distributed.Distribution,
-    plan: distributed.Plan,
+    plan: distributed.ChunkPlan,
     request: Request,
     reading: inputs.Reading,
     files: Files,
