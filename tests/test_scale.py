@@ -370,7 +370,6 @@ def test_what_cannot_be_merged_says_why(conversion):
     ("options", "why"),
     [
         ({"cutoffs": "all"}, "update rows"),
-        ({"stop_at": 0.1, "conversion": "cutoff"}, "stop_at"),
         ({"validation_fraction": 0.1}, "validation_fraction"),
         ({"positive": 7}, "positive"),
         ({"max_false_alarm": 0.1, "classes": [0, 1, 2]}, "threshold"),

@@ -343,7 +343,6 @@ def test_the_program_certifies_the_model_that_it_writes(file, inputs, here, tmp_
     ("arguments", "told"),
     [
         (["--conversion", "suffix", "--workers", "2"], "Choose frozen, cutoff, average or longest"),
-        (["--conversion", "cutoff", "--stop-at", "0.1", "--workers", "2"], "stop_at"),
         (["--dask", "tcp://127.0.0.1:1", "--workers", "2"], "one of them"),
         (["--dask", "tcp://127.0.0.1:1", "--tls-ca-file", "ca.pem"], "tls://"),
         (["--dask", "local:x"], "local:N"),

@@ -249,6 +249,20 @@ def test_a_run_stops_at_the_end_of_the_wave_that_has_reached_it():
     np.testing.assert_array_equal(never.model().weights, whole.model().weights)
 
 
+@pytest.mark.parametrize("conversion", ["cutoff", "average"])
+def test_ensembles_stop_at_the_end_of_a_wave_too(conversion):
+    """What was learned by then is a run over the chunks so far, in as many waves."""
+    X, y = drawn(2, 4000, 5, noise=0.2)
+    told, options = [], {"classes": [-1, 1], "conversion": conversion}
+    learn(cut(pieces(X, y, 8)), waves=8, watch=lambda one: told.append((one.step, one.certificate())), **options)
+    ends = [certificate for step, certificate in told if step == 2]
+    run = learn(cut(pieces(X, y, 8)), waves=8, stop_at=ends[3].risk, **options)
+    first = next(wave for wave, one in enumerate(ends) if one.risk <= ends[3].risk)
+    assert run.stopped
+    assert run.rounds == 500 * (first + 1) < 4000
+    assert run.certificate() == ends[first]
+
+
 def test_whatever_is_asked_later_speaks_of_the_one_model():
     X, y = drawn(7, 2000, 4, noise=0.5)
     run = learn(cut(pieces(X, y, 20)), classes=[-1, 1], waves=10)

@@ -207,10 +207,10 @@ class WaveRun:
             self.wave += 1
             if checkpoints is not None and self.wave < self.waves and not reached:
                 checkpoints.save(self)
-        return self._sum() if self.candidates is None else self._chosen_candidate(self.candidates, reached)
+        return self._sum(reached) if self.candidates is None else self._chosen_candidate(self.candidates, reached)
 
     def _combined(self, chunks: Any) -> bool:
-        """A wave whose chunks send vectors; the model is a sum of them."""
+        """A wave whose chunks send vectors, of which the model is a sum; whether it is good enough."""
         k = self._next_cutoff(self.last)
         handles = self._wave(chunks, k)
         self.last, k, back = self._summaries(handles, chunks, k)
@@ -218,19 +218,20 @@ class WaveRun:
             self.vectors = self._longest(handles, back, self.vectors)
         else:
             self.vectors.append(self._vector(handles, back, k))
-        if self.wave < self.waves - 1:
+        reached = self._reached()
+        if self.wave < self.waves - 1 and not reached:
             self.origin = self._origin(handles, back)
         self.executor.drop(handles)
-        return False
+        return reached
 
-    def _sum(self) -> Merged:
+    def _sum(self, stopped: bool) -> Merged:
         assert self.before is not None
         evidence, begin = self._best(self.before, self.settled)
         weights = add(self.vectors[begin:])
         if self.chosen.conversion != "longest":
             weights /= float(max(1, together(self.settled[begin:], 1).rounds))
         must_be_finite(weights)
-        return self._merged(evidence, weights, begin + 1)
+        return self._merged(evidence, weights, begin + 1, stopped=stopped)
 
     def _frozen(self, chunks: Any) -> bool:
         """A wave whose rows watch the candidates, of which one will be the model; whether one is good enough."""
@@ -527,12 +528,14 @@ class WaveRun:
         return evidence if reason is None else replace(evidence, void=(*evidence.void, reason))
 
     def _reached(self) -> bool:
-        """Whether a frozen model is certified as far as `stop_at` asks; with one label alone nothing is."""
+        """Whether the waves done certify as much as `stop_at` asks; with one label alone nothing is."""
         if self.chosen.stop_at is None:
             return False
         assert self.before is not None
-        assert self.candidates is not None
-        certificate = self._certify(self._watched_evidence(self.before, self.candidates.evidence(), self.regimes))
+        if self.candidates is None:
+            certificate = self._certify(self._best(self.before, self.settled)[0])
+        else:
+            certificate = self._certify(self._watched_evidence(self.before, self.candidates.evidence(), self.regimes))
         fine = certificate.withheld is None and certificate.risk <= self.chosen.stop_at
         return fine and np.count_nonzero(self.before.labels.seen) != 1
 

@@ -36,7 +36,6 @@ UNWATCHED = {  # options of a pass whose own models nobody watches: those of all
     "max_false_alarm": None,
     "max_miss": None,
     "min_precision": None,
-    "stop_at": None,
     "on_drift": "withhold",
 }
 
@@ -176,6 +175,8 @@ def _options(job: Job, chunk: Chunk, origin: WaveStart | None, rule: str | int) 
         options["uncounted_rows"] = 0  # which are the first of all
     if origin is not None:
         options |= {"origin": origin.origin, "elapsed": origin.elapsed}
+    if rule != "model":
+        options["stop_at"] = None  # which is looked at when a wave ends
     return options | UNWATCHED if rule == "nothing" else options
 
 
@@ -303,11 +304,6 @@ def refuse(conversion: str, cutoffs: str, options: dict[str, Any]) -> None:
         raise ConversionError(f"{conversion}: {reason}. Choose frozen, cutoff, average or longest")
     if cutoffs == "all":
         raise ConversionError("cutoffs='all' needs the update rows of all chunks in one place: choose cutoffs='grid'")
-    if options.get("stop_at") is not None and conversion != "frozen":
-        raise ConversionError(
-            f"stop_at: chunks run side by side, and at a wave's end only frozen models are certified: choose frozen, "
-            f"not {conversion}, or leave it out"
-        )
     if options.get("validation_fraction"):
         raise ConversionError(
             "validation_fraction: candidates of one chunk are not watched in the others: leave it out"
