@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from elec2 import read
+from one_pass import dense_rows
 from onepass import Monitor, Pass
 
 HERE = Path(__file__).parent
@@ -190,6 +191,26 @@ def monitored(rows: int, python: str | None) -> None:
         print(f"  MAPIE's RiskMonitoring, 1,000 rows one by one: {seconds:.1f} s, {1000 / seconds:,.1f} rows/s")
 
 
+def cost(seconds: float) -> None:
+    """What testing adds to a pass on one core, in processor time: the best of as many runs as there is time for."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    print()
+    for columns in (40, 5):
+        X, y = dense_rows(16_384, columns)
+        spent, end = {False: [], True: []}, time.monotonic() + seconds
+        while time.monotonic() < end:
+            for tested, times in spent.items():
+                run = Pass(classes=[-1, 1])
+                run.guards.watches_drift = tested
+                start = time.process_time()
+                run.feed(X, y)
+                times.append(time.process_time() - start)
+        off, on = (min(times) / len(y) * 1e9 for times in spent.values())
+        print(
+            f"cost, {columns} dense columns: {off:.0f} → {on:.0f} ns a row, {on / off - 1:+.1%} (best of {len(times)})"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--elec2", help="elec2 as CSV, plain or .xz")
@@ -199,7 +220,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--shuffles", type=int, default=100)
     parser.add_argument("--watched", type=int, default=1_000_000)
-    parser.add_argument("--only", choices=["false", "detection", "elec2", "monitor"])
+    parser.add_argument("--only", choices=["false", "detection", "elec2", "monitor", "cost"])
     args = parser.parse_args()
     wanted = [args.only] if args.only else ["false", "detection", "elec2", "monitor"]
     if "false" in wanted:
@@ -208,6 +229,8 @@ def main() -> None:
         detection(args.seeds, args.peers)
     if "elec2" in wanted and args.elec2:
         electricity(args.elec2, args.shuffles, args.peers)
+    if "cost" in wanted:
+        cost(20.0)
     if "monitor" in wanted:
         monitored(args.watched, args.peers)
 
