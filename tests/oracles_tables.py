@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+import struct
 
 import oracles_io as oracle
 
@@ -77,10 +78,24 @@ def bin(limits, text):
 
 
 def leading(text):
-    """Sign, exponent and leading three significant bits as one number; 0 for 0."""
+    """Sign, exponent modulo 32 and leading three significant bits as one number below 257; 0 for 0."""
     value = float(text)
     if value == 0.0:
         return 0
     fraction, exponent = math.frexp(abs(value))
-    code = 1 + 4 * (exponent + 1073) + int(fraction * 8) - 4
-    return code if value > 0 else -code
+    return 1 + 128 * (value < 0) + 4 * (exponent % 32) + int(fraction * 8) - 4
+
+
+def cross(first, second, stretch):
+    """Where in a pair's stretch two values stand: each is (column, value), hashed; then both hashes, as eight bytes."""
+    hashes = [oracle.murmur3(value.encode(), oracle.murmur3(column.encode())) for column, value in (first, second)]
+    return oracle.murmur3(struct.pack("<II", *hashes), 0) * stretch // 2**32
+
+
+def crossed(column, text, kind, limits):
+    """What stands for a value that is crossed: (column, value), of a number its bin among the wide ones."""
+    if text in NULLS:
+        return column, ""
+    if kind == "number":
+        return f"{column} bin", str(bin(limits, text))
+    return column, text.lower() if text.lower() in ("true", "false") else text

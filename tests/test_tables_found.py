@@ -1,8 +1,10 @@
 """Tables whose columns are found: kinds, rows, names, in every format to the same bits."""
 
 import csv
+import itertools
 import json
 import math
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +21,7 @@ from onepass.tables.dates import microseconds
 from onepass.tables.feature_names import FeatureNames, Met
 from onepass.tables.finding import Declared, find_plan
 from onepass.tables.plan import TablePlan
+from onepass.tables.reading import narrowed
 from onepass.training import settled_by
 from test_cli import onepass
 
@@ -282,26 +285,103 @@ def test_a_plan_survives_its_file_and_forgeries_are_refused(folder):
 # --- bins ------------------------------------------------------------------------------------------------------------
 
 
+def bent(row, before, plan):
+    """A row of the plain encoding with the bins and leading bits of x, the one number that changes."""
+    first = len(plan.numbers) + 2**18
+    if not row["x"]:
+        return before
+    borders = next(column.borders for column in plan.columns if column.name == "x")
+    return before | {
+        first + oracle.bin(borders, row["x"]): 1.0,
+        first + len(borders) + 1 + oracle.leading(row["x"]): 1.0,
+    }
+
+
 def test_numbers_give_their_bin_and_their_leading_bits(folder):
     plain, _, _ = read(folder / "t.csv")
     rows, _, stream = read(folder / "t.csv", bins=True)
     plan = stream.table
-    numbers, first = len(plan.numbers), [float(row["x"]) for row in ROWS[:256] if row["x"]]
+    first = [float(row["x"]) for row in ROWS[:256] if row["x"]]
     borders = next(column.borders for column in plan.columns if column.name == "x")
     assert borders == tuple(oracle.borders(first))
-    for row, bent, before in zip(ROWS, rows, plain, strict=True):
-        wanted = dict(before)
-        if row["x"]:
-            for name, code in (("x bin", oracle.bin(borders, row["x"])), ("x bits", oracle.leading(row["x"]))):
-                at = oracle.place(name, str(code), numbers, 18)
-                wanted[at] = wanted.get(at, 0.0) + 1.0
-        assert bent == wanted
+    assert rows == [bent(row, before, plan) for row, before in zip(ROWS, plain, strict=True)]
     assert TablePlan.from_dict(json.loads(json.dumps(plan.as_dict()))) == plan
-    named = [name for met in stream.feature_names.all() for name in met.names]
+    behind = sorted({place for row in rows for place in row if place >= plan.groups.bins})
+    named = [stream.feature_names.at(place) for place in behind]
     assert any(name.startswith("x in [") for name in named)
     assert any(name.startswith("x ≈ ") for name in named)
+    assert len(set(named)) == len(named)
     whole, parts = read(folder / "t.csv", bins=True), read(folder / "t.csv", bins=True, block_size=200)
     assert whole[0] == parts[0]
+
+
+# --- crosses ----------------------------------------------------------------------------------------------------------
+
+PAIRS = [*itertools.combinations(["x", "city", "flag", "code"], 2)]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_crosses_of_every_format_are_those_of_the_description(folder, name):
+    before, _, _ = read(folder / name, bins=True)
+    rows, _, stream = read(folder / name, bins=True, cross=("all",))
+    plan = stream.table
+    assert list(plan.crosses) == PAIRS
+    limits = oracle.borders([float(row["x"]) for row in ROWS[:256] if row["x"]], 8)
+    assert list(next(column.coarse for column in plan.columns if column.name == "x")) == limits
+    stretch = 2**18 // len(PAIRS)
+    for row, own, narrow in zip(ROWS, rows, before, strict=True):
+        told = {column: oracle.crossed(column, row[column].strip(), KINDS[column], limits) for column in KINDS}
+        places = [oracle.cross(told[a], told[b], stretch) + p * stretch for p, (a, b) in enumerate(PAIRS)]
+        assert own == narrow | {plan.groups.crosses + place: 1.0 for place in places}
+    assert TablePlan.from_dict(json.loads(json.dumps(plan.as_dict()))) == plan
+    assert plan.narrowed("bins").groups.end == plan.groups.crosses
+    assert plan.narrowed("plain") == read(folder / name)[2].table
+
+
+def test_crosses_are_named_by_the_values_that_meet(folder):
+    rows, _, stream = read(folder / "t.csv", cross=("x*city", "flag*code"))
+    named = {stream.feature_names.at(place) for row in rows for place in row if place >= stream.table.groups.crosses}
+    told = {f"flag={row['flag'].lower()} × code={row['code']}" for row in ROWS}
+    assert told <= named
+    assert any(name.startswith("x in [") and name.endswith(" × city=Rome") for name in named)
+    assert "x missing × city=Oslo" in named
+
+
+@pytest.mark.parametrize(
+    ("cross", "message"),
+    [
+        (("city*city",), "crossed with itself"),
+        (("city*town",), "no column 'town'"),
+        (("city",), "names no two columns"),
+        (("city*said",), "cannot be crossed: it is words"),
+        (("city*label",), "cannot be crossed: it is the label"),
+    ],
+)
+def test_crosses_that_cannot_be(folder, cross, message):
+    with pytest.raises(DataError, match=re.escape(message)):
+        read(folder / "t.csv", cross=cross)
+
+
+def test_too_many_crosses_are_refused_before_the_first_row():
+    table = pa.table({f"c{i}": np.arange(40.0) ** 2 for i in range(66)} | {"y": ["a", "b"] * 20})
+    wanted = Declared(bins=True, cross=("all",))
+    with pytest.raises(DataError, match="2,145 pairs"):
+        find_plan(table.column_names, [column.chunk(0) for column in table.columns], wanted, "")
+    left = find_plan(
+        table.column_names, [column.chunk(0) for column in table.columns], wanted._replace(cross=("auto",)), ""
+    )
+    assert left.crosses == ()
+
+
+def test_a_model_with_crosses_predicts_by_name(folder):
+    onepass(folder, "train", "t.csv", "--bins", "--cross", "x*city,flag*code", "-o", "crossed", "-q")
+    model = LinearModel.load(folder / "crossed")
+    assert model.table.crosses == (("x", "city"), ("flag", "code"))
+    frame = parquet.read_table(folder / "t.parquet")
+    turned = frame.select(frame.column_names[::-1])
+    with open_stream(folder / "t.csv", kinds="found", bins=True, cross=("x*city", "flag*code")) as stream:
+        known = np.concatenate([model.decision(narrowed(chunk.rows, model.features)) for chunk in stream])
+    assert model.decision(turned).tolist() == known.tolist()
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 WIDEST = 1 << 24  # features, unless told otherwise
 KEPT = (  # how rows were read, as far as a model remembers it, so that others are read alike
-    *("bins", "bits", "target", "text_column", "categorical", "numeric", "text", "date", "ignore"),
+    *("bins", "cross", "bits", "target", "text_column", "categorical", "numeric", "text", "date", "ignore"),
     *("header", "delimiter", "missing", "zero_based", "unsorted", "duplicates", "width"),
 )
 OF_FILES = ("header", "width", "delimiter", "on_error")  # what it remembers of a table beside its columns

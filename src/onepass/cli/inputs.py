@@ -65,6 +65,12 @@ class Reading:
     bins: bool = option(
         is_flag=True, help="Tables: numbers give the bin they fall in and their leading bits too.", about=REMEMBERED
     )
+    cross: tuple[str, ...] = option(
+        multiple=True,
+        metavar="all|A*B",
+        help="Tables: the values of two columns together are a feature; pairs a*b,c*d, or all of them.",
+        about=REMEMBERED,
+    )
     ignore: tuple[str, ...] = option(
         multiple=True, metavar="COLUMNS", help="The same: leave them out.", about=REMEMBERED
     )

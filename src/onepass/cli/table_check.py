@@ -57,7 +57,7 @@ class ColumnCounts:
         return found
 
     def _missing(self, name: str) -> int:
-        from onepass.tables.encoding import hash_of
+        from onepass.tables.hashing import hash_of
 
         place = len(self.table.numbers) + (hash_of(name, "") & ((1 << self.table.bits) - 1))
         return int(self._met[place]) if place < self._met.size else 0

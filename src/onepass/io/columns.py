@@ -23,7 +23,9 @@ class TableOptions:
     take for numbers, texts or dates, to leave out. missing: "error" (of numbers), "zero", or "indicator" (of what is
     found): a feature of its own. text_column: learn from the words of this column alone. bits: places for categories
     and words, 2^bits. labelled: False needs no target; None takes no column for one unless `target` names it. plan: of
-    an earlier table, to read this one alike. named: whether to remember what features are called.
+    an earlier table, to read this one alike. named: whether to remember what features are called. bins: whether numbers
+    give their bin and leading bits besides. cross: pairs of columns whose values together are a feature, "job*age" or
+    "all" of them.
     """
 
     target: str | int | None = None
@@ -40,6 +42,7 @@ class TableOptions:
     plan: TablePlan | None = None
     named: bool = False
     bins: bool = False
+    cross: tuple[str, ...] | str = ()
     settled: Settled = field(default_factory=lambda: Settled(), init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -50,6 +53,8 @@ class TableOptions:
         for name in LISTS:
             if isinstance(getattr(self, name), str):
                 raise TypeError(f"{name} must be a list of columns, not one string")
+        if isinstance(self.cross, str):
+            object.__setattr__(self, "cross", (self.cross,))
         if isinstance(self.plan, dict):
             object.__setattr__(self, "plan", TablePlan.from_dict(self.plan))
 
@@ -66,6 +71,7 @@ class TableOptions:
             bits=self.bits,
             labelled=self.labelled,
             bins=self.bins,
+            cross=tuple(self.cross),
         )
 
     @property

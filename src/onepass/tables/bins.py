@@ -2,7 +2,8 @@
 
 Borders come from the first rows: quantiles i/32 of the values, and of those that differ from the most frequent one, so
 that a column of zeros with a long tail has bins where its values are. The leading three significant bits, with sign and
-exponent, need no data and tell values apart that lie beyond the borders.
+exponent, need no data and tell values apart that lie beyond the borders. Every bin and every such token has a place of
+its own: exponents are taken modulo 32, so that only values 2^32 times as large as others share theirs.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from onepass.rows import Floats
 
 PARTS = 32  # quantiles of a column
 BITS = 3  # significant bits that are a feature of their own
+STEPS = 2 ** (BITS - 1)  # of them between two powers of two
+EXPONENTS = 32  # that are told apart
+LEADING = 1 + 2 * EXPONENTS * STEPS  # codes of leading bits
 Codes = npt.NDArray[np.int64]
 
 
@@ -41,15 +45,15 @@ def bins_of(values: Floats, borders: Floats) -> Codes:
 
 
 def leading(values: Floats) -> Codes:
-    """The sign, exponent and leading three significant bits of each value, as one number; 0 for 0.
+    """The sign, exponent (modulo 32) and leading three significant bits of each value, as one number; 0 for 0.
 
     >>> leading(np.array([0.0, 320.0, 383.0, 384.0, -320.0])).tolist()
-    [0, 4330, 4330, 4331, -4330]
+    [0, 38, 38, 39, 166]
     """
     fraction, exponent = np.frexp(np.abs(values))
-    top = np.floor(fraction * 2**BITS).astype(np.int64) - 2 ** (BITS - 1)
-    code = 1 + (exponent.astype(np.int64) + 1073) * 2 ** (BITS - 1) + top  # from 1 on, for all numbers that there are
-    return np.where(values == 0.0, 0, np.sign(values).astype(np.int64) * code)
+    top = np.floor(fraction * 2**BITS).astype(np.int64) - STEPS
+    code = 1 + STEPS * (exponent.astype(np.int64) % EXPONENTS + EXPONENTS * (values < 0.0)) + top
+    return np.where(values == 0.0, 0, code)
 
 
 def bin_name(name: str, borders: tuple[float, ...], code: int) -> str:
@@ -59,10 +63,18 @@ def bin_name(name: str, borders: tuple[float, ...], code: int) -> str:
     return f"{name} in {low}, {high}"
 
 
-def leading_name(name: str, value: float) -> str:
-    """What a value's leading bits are called, by one of those that have them: `duration ≈ 320–383`."""
-    fraction, exponent = np.frexp(abs(value))
-    step = 2.0 ** (int(exponent) - BITS)
-    low = np.floor(fraction * 2**BITS) * step
-    sign = "-" if value < 0 else ""
+def leading_name(name: str, code: int, typical: float) -> str:
+    """What a code of `leading` is called, near a typical value of the column: `duration ≈ 320–384`.
+
+    >>> leading_name("duration", 38, 180.0), leading_name("x", 166, 2.0), leading_name("x", 0, 1.0)
+    ('duration ≈ 320–384', 'x ≈ -320–-384', 'x = 0')
+    """
+    if code == 0:
+        return f"{name} = 0"
+    rest, top = divmod(code - 1, STEPS)
+    negative, folded = divmod(rest, EXPONENTS)
+    near = int(np.frexp(abs(typical))[1])
+    exponent = near + (folded - near + EXPONENTS // 2) % EXPONENTS - EXPONENTS // 2
+    step = 2.0 ** (exponent - BITS)
+    low, sign = (STEPS + top) * step, "-" * negative
     return f"{name} ≈ {sign}{low:.6g}–{sign}{low + step:.6g}"

@@ -2,13 +2,14 @@
 
 Numbers stand first, at the place of their column. A category is a 1 at the place of its hash, seeded by the column's
 name; a date is a number (days, relative to the plan's neutral one), the day of the week and, if it has a clock, the
-hour; words are a bag. A missing value is a feature of its own, and a missing number the neutral one besides.
+hour; words are a bag. A missing value is a feature of its own, and a missing number the neutral one besides. Behind
+them stand bins and leading bits of numbers, and behind these the crosses of columns: so rows of a narrower encoding are
+the beginnings of those of a wider one.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +20,12 @@ from onepass.errors import Argument, Phrase, printable
 from onepass.rows import Floats, Rows
 from onepass.tables import dates
 from onepass.tables.bags import bag_of_words, words_of
-from onepass.tables.bins import bin_name, bins_of, leading, leading_name
+from onepass.tables.bins import bins_of, leading
+from onepass.tables.crosses import cross_place
 from onepass.tables.feature_names import FeatureNames, Met
 from onepass.tables.finding import is_number, is_numeric, strings
-from onepass.tables.hashing import murmur3, murmur3_of
-from onepass.tables.plan import CATEGORY, DATE, NULLS, NUMBER, CellError, Column, TablePlan
+from onepass.tables.hashing import bin_hashes, hash_of, hashes_of, murmur3_of
+from onepass.tables.plan import CATEGORY, DATE, NULLS, NUMBER, CellError, Column, TablePlan, bin_count
 from onepass.tables.sorting import KEEP_SUM, tidy
 
 Mask = npt.NDArray[np.bool_]
@@ -41,6 +43,15 @@ class Encoded(NamedTuple):
 
     rows: Rows
     met: list[Met]
+
+
+class Crosses(NamedTuple):
+    """Hashes of values, a line for each column that is crossed; which lines are, and where their features begin."""
+
+    tokens: Places
+    pairs: Places
+    first: int
+    stretch: int
 
 
 def encode(columns: Mapping[str, Any], plan: TablePlan, known: FeatureNames | None = None) -> Encoded:
@@ -70,6 +81,9 @@ class _Work:
         self.bag = NOTHING
         self.met = list[Met]()
         self.filled = 0
+        self.bent = list[Places]()
+        self.crossed = {name for pair in plan.crosses for name in pair}
+        self.tokens = dict[str, Places]()  # hashes of the values of columns that are crossed; −1: none
         self.mask = np.int64((1 << plan.bits) - 1)
 
     def number(self, column: Column, values: Floats, absent: Mask) -> None:
@@ -81,25 +95,22 @@ class _Work:
         self.filled += 1
         if self.plan.bins:
             self._bend(column, values, absent)
+        if column.name in self.crossed:
+            known = bin_hashes(column.name, len(column.coarse) + 1)[bins_of(values, np.array(column.coarse))]
+            self._cross(column.name, known, absent)
 
     def _bend(self, column: Column, values: Floats, absent: Mask) -> None:
         """The bin that a number falls in, and its leading bits."""
-        name, same = column.name, float(column.constant) if column.constant else math.nan
-        skip = absent | (values == same)
-        if column.borders:
-            codes = bins_of(values, np.array(column.borders))
-            self._coded(f"{name} bin", codes, skip, lambda code, value: bin_name(name, column.borders, code), values)
-        self._coded(f"{name} bits", leading(values), skip, lambda code, value: leading_name(name, value), values)
+        skip = absent | (values == float(column.constant)) if column.constant else absent
+        start = self.plan.groups.bins + self.plan.bin_starts[len(self.bent) // 2]
+        codes = bins_of(values, np.array(column.borders)) + start if column.borders else np.full(self.size, -1)
+        bits = leading(values) + start + bin_count(column)
+        self.bent += [np.where(skip, -1, codes), np.where(skip, -1, bits)] if skip.any() else [codes, bits]
 
-    def _coded(self, name: str, codes: Places, skip: Mask, called: Callable[[int, float], str], values: Floats) -> None:
-        """Features of codes: the hash of each, and what it is called by one value that has it."""
-        kinds, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        hashes = hashes_of([str(code) for code in kinds.tolist()], murmur3_of(name.encode(errors="replace")))
-        self.places.append(np.where(skip, -1, (hashes.astype(np.int64) & self.mask)[inverse]))
-        if self.known is not None:
-            used = np.unique(inverse[~skip])
-            named = [called(int(kinds[i]), float(values[first[i]])) for i in used.tolist()]
-            self._name(hashes[used], named)
+    def _cross(self, name: str, known: Places, absent: Mask) -> None:
+        """What other columns are crossed with."""
+        lost = hash_of(name, "") if self.plan.missing == "indicator" else -1
+        self.tokens[name] = np.where(absent, lost, known)
 
     def missing(self, name: str, absent: Mask) -> None:
         """The feature that a value is missing."""
@@ -144,6 +155,8 @@ class _Work:
             lit = known & (words.to_numpy(zero_copy_only=False) != column.constant)
         places = np.append(np.where(lit, hashes.astype(np.int64) & self.mask, -1), -1)
         self.places.append(places[codes])
+        if name in self.crossed:
+            self._cross(name, np.append(hashes.astype(np.int64), -1)[codes], absent)
         if self.plan.missing == "indicator" and absent.any():
             self.missing(name, absent)
         if self.known is not None:
@@ -166,14 +179,25 @@ class _Work:
 
     def done(self) -> Encoded:
         """All of it, as rows."""
-        places = np.empty((len(self.places), self.size), np.int64)
-        for row, given in zip(places, self.places, strict=True):
-            row[:] = given
+        places, bent = self._stacked(self.places), self._stacked(self.bent)
         bag = self.bag if self.bag is not NOTHING else Rows(np.zeros(self.size + 1, np.int64), *NOTHING[1:])
-        room = self.values.size + places.size + bag.values.size
+        crosses = self._crosses()
+        room = self.values.size + places.size + bag.values.size + bent.size + self.size * len(crosses.pairs)
         rows = Rows(np.zeros(self.size + 1, np.int64), np.empty(room, np.int32), np.empty(room))
-        used = int(_join(self.values, places, tuple(bag), tuple(rows)))
+        used = int(_join(self.values, places, tuple(bag), bent, crosses, tuple(rows)))
         return Encoded(Rows(rows.indptr, rows.indices[:used].copy(), rows.values[:used].copy()), self.met)
+
+    def _stacked(self, given: list[Places]) -> Places:
+        """Columns of places as one array, a line for each."""
+        found = np.empty((len(given), self.size), np.int64)
+        for line, places in zip(found, given, strict=True):
+            line[:] = places
+        return found
+
+    def _crosses(self) -> Crosses:
+        at = {name: line for line, name in enumerate(self.tokens)}
+        pairs = np.array([[at[first], at[second]] for first, second in self.plan.crosses], np.int64).reshape(-1, 2)
+        return Crosses(self._stacked(list(self.tokens.values())), pairs, self.plan.groups.crosses, self.plan.stretch)
 
     def _name(self, hashes: npt.NDArray[np.uint32], names: list[str]) -> None:
         if self.known is not None and len(names):
@@ -293,44 +317,12 @@ def as_text(column: Any) -> Any:
     return compute.if_else(whole, compute.if_else(whole, wide, 0.0).cast(pyarrow.int64()).cast(pyarrow.string()), texts)
 
 
-# --- hashes -----------------------------------------------------------------------------------------------------------
-
-
-def hash_of(name: str, value: str) -> int:
-    """The hash of a column's value."""
-    return int(hashes_of([value], murmur3_of(name.encode(errors="replace")))[0])
-
-
-def hashes_of(values: Any, seed: int) -> npt.NDArray[np.uint32]:
-    """The hashes of texts: a list, or an Arrow array of strings."""
-    import pyarrow
-
-    texts = (
-        pyarrow.array(values, pyarrow.large_string())
-        if isinstance(values, list)
-        else values.cast(pyarrow.large_string())
-    )
-    _, offsets, data = texts.fill_null("").buffers()
-    ends = np.frombuffer(offsets, np.int64, len(texts) + 1, 8 * texts.offset)
-    text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
-    found = np.empty(len(texts), np.uint32)
-    with np.errstate(over="ignore"):
-        _hash_all(text.copy(), ends.copy(), np.uint64(seed), found)
-    return found
-
-
-@jit
-def _hash_all(text: Any, ends: Any, seed: Any, found: Any) -> None:
-    for i in range(found.size):
-        found[i] = murmur3(text, np.uint64(ends[i]), np.uint64(ends[i + 1]), seed)
-
-
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
 @jit
-def _join(values: Any, places: Any, words: Any, rows: Any) -> Any:
-    """Numbers that are not 0, then hashed features in order of place; two in one place add."""
+def _join(values: Any, places: Any, words: Any, bent: Any, crosses: Any, rows: Any) -> Any:
+    """Numbers that are not 0, then hashed features in order of place (two in one place add), bins, and crosses."""
     (bag_ends, bag_at, bag), (indptr, indices, data) = words, rows
     k, first = 0, values.shape[0]
     for i in range(indptr.size - 1):
@@ -347,6 +339,16 @@ def _join(values: Any, places: Any, words: Any, rows: Any) -> Any:
             indices[k], data[k] = first + bag_at[j], bag[j]
             k += 1
         k = _sorted(indices, data, begin, k)
+        for j in range(bent.shape[0]):
+            if bent[j, i] >= 0:
+                indices[k], data[k] = bent[j, i], 1.0
+                k += 1
+        for j in range(crosses.pairs.shape[0]):
+            one, other = crosses.tokens[crosses.pairs[j, 0], i], crosses.tokens[crosses.pairs[j, 1], i]
+            if one >= 0 and other >= 0:
+                indices[k] = crosses.first + j * crosses.stretch + cross_place(one, other, crosses.stretch)
+                data[k] = 1.0
+                k += 1
         indptr[i + 1] = k
     return k
 

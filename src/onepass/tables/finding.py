@@ -17,13 +17,15 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onepass.errors import Argument, DataError, Phrase, printable
 from onepass.tables import dates
-from onepass.tables.bins import borders_of
+from onepass.tables.bins import PARTS, borders_of
+from onepass.tables.crosses import EIGHTHS, pairs_of
 from onepass.tables.plan import CATEGORY, DATE, LEFT_OUT, LOOKED_AT, NULLS, NUMBER, WORDS, Column, TablePlan, listed
 
 USUAL_TARGETS = ("target", "label", "class", "y")
@@ -47,6 +49,7 @@ class Declared(NamedTuple):
     bits: int = 18
     labelled: bool | None = True
     bins: bool = False
+    cross: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> dict[str, tuple[str | int, ...]]:
@@ -83,13 +86,20 @@ def find_plan(names: Sequence[str], columns: Sequence[Any], declared: Declared, 
         features = tuple(_only(column, names[alone]) for column in features)
     if not any(column.kind != LEFT_OUT for column in features):
         raise DataError(f"there is no column to learn from: {_why(features)}", source=path)
+    at = {name: columns[place] for place, name in enumerate(names)}
     if declared.bins:
-        places = {name: place for place, name in enumerate(names)}
-        features = tuple(_binned(column, columns[places[column.name]]) for column in features)
+        features = tuple(column._replace(borders=_borders(column, at[column.name], PARTS)) for column in features)
+    crosses = pairs_of(declared.cross, features, lambda name: names[find_place("cross", name, names, path)], path)
+    crossed = {name for pair in crosses for name in pair}
+    features = tuple(
+        column._replace(coarse=_borders(column, at[column.name], EIGHTHS)) if column.name in crossed else column
+        for column in features
+    )
     told = declared.text_column is not None or len(said) == len(features)
     dated = any(column.kind == DATE for column in features)  # how they are written, and from when they count, is found
-    looked = 0 if told and not dated and not declared.bins else LOOKED_AT
-    plan = TablePlan(features, bits=declared.bits, missing=declared.missing, looked_at=looked, bins=declared.bins)
+    looked = 0 if told and not dated and not declared.bins and not crosses else LOOKED_AT
+    plan = TablePlan(features, bits=declared.bits, missing=declared.missing, looked_at=looked)
+    plan = replace(plan, bins=declared.bins, crosses=crosses)
     return plan if target is None else _with_target(plan, names[target], columns[target])
 
 
@@ -137,9 +147,7 @@ def _with_target(plan: TablePlan, name: str, column: Any) -> TablePlan:
 
 
 def _labelled(plan: TablePlan, name: str, label: str, met: list[Any]) -> TablePlan:
-    return TablePlan(
-        plan.columns, name, label, tuple(sorted(set(met))), plan.bits, plan.missing, plan.looked_at, plan.bins
-    )
+    return replace(plan, target=name, label=label, labels=tuple(sorted(set(met))))
 
 
 def _why(columns: Sequence[Column]) -> str:
@@ -203,15 +211,15 @@ def _number(name: str, known: list[float], rows: int) -> Column:
     return Column(name, NUMBER, _neutral(values), constant=same)
 
 
-def _binned(column: Column, values: Any) -> Column:
-    """A number with the borders of its bins."""
+def _borders(column: Column, values: Any, parts: int) -> tuple[float, ...]:
+    """The borders of a number's bins; none where it is no number."""
     from onepass.tables.encoding import numbers
 
     if column.kind != NUMBER:
-        return column
+        return ()
     known = [text for text in filled(values) if is_number(text)] if strings(values) is not None else None
     found = np.array(known, np.float64) if known is not None else numbers(values.drop_null(), column.name, "zero")[0]
-    return column._replace(borders=borders_of(found))
+    return borders_of(found, parts)
 
 
 def _date(name: str, column: Any, form: str) -> Column:

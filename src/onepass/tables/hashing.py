@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from onepass._jit import jit
 
@@ -27,6 +28,22 @@ def murmur3(text: Any, start: Any, stop: Any, seed: Any) -> Any:
         q -= np.uint64(1)
         k = k << eight | np.uint64(text[q])
     h ^= _scrambled(k) ^ (stop - start)  # no byte left: k = 0, and 0 is scrambled to 0
+    h ^= h >> np.uint64(16)
+    h = (h * np.uint64(0x85EBCA6B)) & low
+    h ^= h >> np.uint64(13)
+    h = (h * np.uint64(0xC2B2AE35)) & low
+    return h ^ h >> np.uint64(16)
+
+
+@jit
+def murmur3_pair(first: Any, second: Any) -> Any:
+    """murmur3 of the eight bytes of two 32-bit numbers, the low ones first, with seed 0."""
+    low, h = np.uint64(0xFFFFFFFF), np.uint64(0)
+    for word in (first, second):
+        h ^= _scrambled(np.uint64(word))
+        h = (h << np.uint64(13) | h >> np.uint64(19)) & low
+        h = (h * np.uint64(5) + np.uint64(0xE6546B64)) & low
+    h ^= np.uint64(8)
     h ^= h >> np.uint64(16)
     h = (h * np.uint64(0x85EBCA6B)) & low
     h ^= h >> np.uint64(13)
@@ -74,3 +91,38 @@ def murmur3_of(name: bytes) -> int:
     text = np.frombuffer(bytearray(name), np.uint8)
     with np.errstate(over="ignore"):
         return int(murmur3(text, np.uint64(0), np.uint64(text.size), np.uint64(0)))
+
+
+def hash_of(name: str, value: str) -> int:
+    """The hash of a column's value."""
+    return int(hashes_of([value], murmur3_of(name.encode(errors="replace")))[0])
+
+
+def hashes_of(values: Any, seed: int) -> npt.NDArray[np.uint32]:
+    """The hashes of texts: a list, or an Arrow array of strings."""
+    import pyarrow
+
+    texts = (
+        pyarrow.array(values, pyarrow.large_string())
+        if isinstance(values, list)
+        else values.cast(pyarrow.large_string())
+    )
+    _, offsets, data = texts.fill_null("").buffers()
+    ends = np.frombuffer(offsets, np.int64, len(texts) + 1, 8 * texts.offset)
+    text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+    found = np.empty(len(texts), np.uint32)
+    with np.errstate(over="ignore"):
+        _hash_all(text.copy(), ends.copy(), np.uint64(seed), found)
+    return found
+
+
+def bin_hashes(name: str, count: int) -> npt.NDArray[np.int64]:
+    """The hashes of the wide bins by which a number is crossed."""
+    seed = murmur3_of(f"{name} bin".encode(errors="replace"))
+    return hashes_of([str(code) for code in range(count)], seed).astype(np.int64)
+
+
+@jit
+def _hash_all(text: Any, ends: Any, seed: Any, found: Any) -> None:
+    for i in range(found.size):
+        found[i] = murmur3(text, np.uint64(ends[i]), np.uint64(ends[i + 1]), seed)
