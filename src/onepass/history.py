@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from onepass.certificates import Certificate, certify
 from onepass.conversions import CONVERSIONS
 from onepass.passes import Pass
+from onepass.race import Race
 from onepass.rows import count, part
 from onepass.trace import Evidence
 from onepass.trace.grid import floor_index, point
@@ -56,7 +57,7 @@ class History:
     (100, True, True)
     """
 
-    def __init__(self, run: Pass) -> None:
+    def __init__(self, run: Pass | Race) -> None:
         self.run = run
         self._walks = run.conversion == "suffix" or run.cutoffs == "all"
         self._hasty = (

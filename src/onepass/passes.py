@@ -51,6 +51,7 @@ from onepass.trace.kinds import mistake_kinds
 from onepass.trace.tally import Tally
 from onepass.voted import VotedModel
 from onepass.watching import WatchedModels, next_freezing
+from onepass.watching.verdicts import Verdicts
 
 
 class Pass(Options, Certified):
@@ -131,6 +132,7 @@ class Pass(Options, Certified):
         self.guards = self._guarding()
         self.watched = self._watching() if self.watch else None
         self.candidates = FrozenCandidates() if self.validation_fraction > 0.0 else None
+        self.verdicts: Verdicts | None = None  # of one watched model on the last rows, where somebody compares passes
         self._void: tuple[str, ...] = ()
         self._assumed: tuple[str, ...] = ()
         self._cache: dict[Any, Any] = {}  # the trace and the certificates asked for since the last row
@@ -485,7 +487,10 @@ class Pass(Options, Certified):
     def _watch(self, rows: AnyRows, y: Ints, rounds: int, width: int, bound: float) -> None:
         """Show the watched models rows that came after so many rounds, and the drift alarm what they make of them."""
         assert self.watched is not None
-        self.guards.observe_cells(self.watched.watch(rows, y, rounds, width, bound), rounds)
+        cells = self.watched.watch(rows, y, rounds, width, bound)
+        self.guards.observe_cells(cells, rounds)
+        if self.verdicts is not None:
+            self.verdicts.note(cells, rounds)
 
     def _freeze(self, rounds: int, sum_so_far: Callable[[], Floats]) -> None:
         assert self.watched is not None

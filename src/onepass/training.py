@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from onepass.io.table_stream import TableStream
     from onepass.models import LinearModel
     from onepass.passes import Pass
+    from onepass.race import Race
     from onepass.tables.feature_names import FeatureNames
     from onepass.tables.plan import TablePlan
 
@@ -47,22 +48,33 @@ class TrainingResult:
 
     model: LinearModel
     certificate: Certificate
-    run: Pass
+    run: Pass | Race
     table: TablePlan | None = None
     notes: tuple[str, ...] = ()
     skipped: int = 0
+
+    @property
+    def race(self) -> dict[str, Any] | None:
+        """The entries that raced, each with its certificate, and when and why it was dropped; None: there was none."""
+        return self.model.about.get("race")
 
     def __str__(self) -> str:
         remarks = [f"left out {self.skipped:,} bad lines"] if self.skipped else []
         if self.run.stopped:
             remarks.append("stopped: the certified risk has reached stop_at")
+        if self.race is not None:
+            from onepass.race import race_lines
+
+            remarks += race_lines(self.race)
         return "\n".join(summary(self.run, self.certificate, self.table, self.model.names, remarks))
 
     def __repr__(self) -> str:
         return f"<TrainingResult of {self.run!r}>"
 
 
-def train(source: Any, target: str | int | None = None, *, learner: Any = None, **options: Any) -> TrainingResult:
+def train(
+    source: Any, target: str | int | None = None, *, learner: Any = None, race: Any = None, **options: Any
+) -> TrainingResult:
     """Learn from a source in one pass, and say how wrong the model can be: what `onepass train` does.
 
     source     a path, several, or a table: a DataFrame (pandas, polars; an index is no column), a pyarrow Table,
@@ -71,10 +83,13 @@ def train(source: Any, target: str | int | None = None, *, learner: Any = None, 
     target     the label's column, by name or place; None: guessed (it is called target, label, class or y, or is the
                last and looks like one)
     learner    a learner, its class or its name; None: Adaptive
+    race       entries that learn from the same rows, of which the best certified is deployed: encodings ("plain",
+               "bins", "crosses") or learners, as a list or with commas between; "off": none. None: those encodings that
+               a table has, where neither a learner nor bins or crosses are named
     options    of tables: categorical, numeric, text, date, ignore (lists of columns, whatever these look like),
-               text_column, missing ("indicator", "zero", "error"), bits; of files: format, compression, threads,
-               header, delimiter, on_error and the others of `onepass.io.open_stream`; and all of `onepass.Pass`:
-               conversion, delta, expected_rows, …
+               text_column, missing ("indicator", "zero", "error"), bits, bins, cross ("all", "job*age"); of files:
+               format, compression, threads, header, delimiter, on_error and the others of `onepass.io.open_stream`;
+               and all of `onepass.Pass`: conversion, delta, expected_rows, …
 
     What the columns of a table are is decided by its first 256 rows, which are learned and counted by no certificate;
     where every column is declared, all rows count. Labels of numbers are floats, others text, of truths "true" and
@@ -99,14 +114,16 @@ def train(source: Any, target: str | int | None = None, *, learner: Any = None, 
         reading["target"] = target
     learning["learner"] = learner
     learning["max_features"] = most_columns(reading.get("bits"), learning.get("max_features"))
-    with _opened(source, reading, learning["max_features"]) as stream:
+    names = entries_asked(race, learning, reading)
+    usual = {**USUAL, **encodings_for(names), "max_features": learning["max_features"]}
+    with _opened(source, reading, usual) as stream:
         if _is_table(stream):
             stream.look_ahead()
         if learning.get("expected_rows") is None and _is_watched(learning):
             learning["expected_rows"] = _expected(source, stream, reading)
         if stream.table is not None:
             learning = settled_by(stream.table, learning, _place(stream))
-        run = _made(learning)
+        run = made(learning, entries_of(names, stream.table), stream.table)
         feed(run, stream)
     return _result(run, stream, reading)
 
@@ -148,21 +165,21 @@ def _is_watched(learning: Mapping[str, Any]) -> bool:
 # --- sources ----------------------------------------------------------------------------------------------------------
 
 
-def _opened(source: Any, reading: dict[str, Any], most: int) -> Stream | TableStream:
-    """The source as chunks."""
+def _opened(source: Any, reading: dict[str, Any], usual: dict[str, Any]) -> Stream | TableStream:
+    """The source as chunks; `usual` are options for what is not said."""
     from onepass.tables.frames import is_table
 
     if is_table(source):
-        return _of_table(source, reading)
+        return _of_table(source, reading, usual)
     from onepass.io import open_stream
 
-    return open_stream(_paths(source), defaults=lambda format: {**USUAL, "max_features": most}, **reading)
+    return open_stream(_paths(source), defaults=lambda format: usual, **reading)
 
 
 USUAL = {"kinds": "found", "named": True}  # where nothing is said, a table's columns are what they look like
 
 
-def _of_table(source: Any, reading: dict[str, Any]) -> TableStream:
+def _of_table(source: Any, reading: dict[str, Any], usual: dict[str, Any]) -> TableStream:
     from onepass.io.columns import TableOptions
     from onepass.io.table_stream import TableStream
 
@@ -170,7 +187,8 @@ def _of_table(source: Any, reading: dict[str, Any]) -> TableStream:
     strange = [name for name in reading if name not in known]
     if strange:
         raise TypeError(f"{strange[0]}: this is an option of files, and the source is a table")
-    return TableStream(source, TableOptions(**{**USUAL, **reading}))
+    fitting = {name: value for name, value in usual.items() if name in known}
+    return TableStream(source, TableOptions(**{**fitting, **reading}))
 
 
 def _paths(source: Any) -> list[str | os.PathLike[str]]:
@@ -224,13 +242,49 @@ def settled_by(table: TablePlan, options: Mapping[str, Any], path: str = "") -> 
     return {**options, "uncounted_rows": max(options.get("uncounted_rows") or 0, table.looked_at)}
 
 
-def _made(learning: Mapping[str, Any]) -> Pass:
+def entries_asked(race: Any, learning: Mapping[str, Any], reading: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The entries of a race by name, () where there is to be none; None: those encodings that a table will have.
+
+    Whoever names a learner, an encoding or a way of learning that cannot race asks for that alone. ValueError for what
+    is no race.
+    """
+    from onepass.race import entries_named
+
+    if race is not None:
+        return entries_named(race)
+    own = learning.get("learner") in (None, "adaptive") and _is_watched(learning)
+    own = own and learning.get("conversion", "frozen") == "frozen" and not learning.get("validation_fraction")
+    own = own and learning.get("on_drift", "withhold") != "restart" and learning.get("origin") is None
+    encoded = any(reading.get(name) for name in ("bins", "cross", "text_column"))
+    return None if own and not encoded else ()
+
+
+def encodings_for(names: tuple[str, ...] | None) -> dict[str, Any]:
+    """How a table must be read for a race of these entries: as the widest of them needs it."""
+    from onepass.tables.plan import BINS, CROSSES
+
+    asked = (BINS, CROSSES) if names is None else names
+    found: dict[str, Any] = {"bins": True} if {BINS, CROSSES} & {*asked} else {}
+    return found | ({"cross": ("auto",) if names is None else ("all",)} if CROSSES in asked else {})
+
+
+def entries_of(names: tuple[str, ...] | None, table: TablePlan | None) -> tuple[str, ...]:
+    """The entries of a race once it is known what the columns are; () where nothing is to be compared."""
+    if names is not None:
+        return names
+    own = () if table is None else table.encodings
+    return own if len(own) > 1 else ()
+
+
+def made(learning: Mapping[str, Any], entries: tuple[str, ...], table: TablePlan | None) -> Pass | Race:
+    """The pass, or the race of several."""
+    from onepass import race
     from onepass.passes import Pass
 
-    return Pass(**learning)
+    return race.begin(entries, learning, table) if entries else Pass(**learning)
 
 
-def feed(run: Pass, stream: Stream | TableStream) -> None:
+def feed(run: Pass | Race, stream: Stream | TableStream) -> None:
     """Learn all rows of a stream, or as many as `stop_at` asks for; what is wrong is said by its place."""
     for chunk in stream:
         _feed_chunk(run, stream, chunk)
@@ -239,7 +293,7 @@ def feed(run: Pass, stream: Stream | TableStream) -> None:
     judge(run, stream)
 
 
-def _feed_chunk(run: Pass, stream: Stream | TableStream, chunk: Chunk) -> None:
+def _feed_chunk(run: Pass | Race, stream: Stream | TableStream, chunk: Chunk) -> None:
     if chunk.labels is None:
         raise DataError(
             "no labels to learn from", source=chunk.origin.path or None, remedy=Argument("target", like="NAME")
@@ -250,7 +304,7 @@ def _feed_chunk(run: Pass, stream: Stream | TableStream, chunk: Chunk) -> None:
         raise stream.located(error) from None
 
 
-def judge(run: Pass, stream: Stream | TableStream) -> None:
+def judge(run: Pass | Race, stream: Stream | TableStream) -> None:
     """What reading showed that the certificate must say, or must not be given for."""
     from onepass.io.table_stream import TableStream
 
@@ -269,21 +323,28 @@ def judge(run: Pass, stream: Stream | TableStream) -> None:
 # --- what comes out ---------------------------------------------------------------------------------------------------
 
 
-def _result(run: Pass, stream: Stream | TableStream, reading: Mapping[str, Any]) -> TrainingResult:
+def _result(run: Pass | Race, stream: Stream | TableStream, reading: Mapping[str, Any]) -> TrainingResult:
     from onepass.io.table_stream import TableStream
 
     certificate = run.certificate()
-    model = replace(cast("LinearModel", run.model()), table=stream.table, names=stream.feature_names)
+    table = table_of(run, stream.table)
+    model = replace(cast("LinearModel", run.model()), table=table, names=stream.feature_names)
     if not isinstance(stream, TableStream):
         known = [one for one in stream.identity if one is not None]
         model.about["reading"] = remembered(reading, stream)
         model.about["data"] = [{"size": one.size, "ends": one.ends} for one in known]
     skipped = 0 if isinstance(stream, TableStream) else stream.skipped
     notes = [*map(str, stream.notes), *_one_label(run)]
-    return TrainingResult(model, certificate, run, stream.table, tuple(notes), skipped)
+    return TrainingResult(model, certificate, run, table, tuple(notes), skipped)
 
 
-def _one_label(run: Pass) -> list[str]:
+def table_of(run: Any, table: TablePlan | None) -> TablePlan | None:
+    """What the columns are for the model: a race may deploy a narrower encoding than it read."""
+    own: TablePlan | None = run.table_of(table) if hasattr(run, "table_of") else table
+    return own
+
+
+def _one_label(run: Pass | Race) -> list[str]:
     """A note, if there is nothing to tell apart."""
     if len(run.classes) != 1:
         return []
@@ -306,7 +367,11 @@ def features_met(table: TablePlan, names: FeatureNames | None) -> int | None:
 
 
 def summary(
-    run: Certified, certificate: Certificate, table: TablePlan | None, names: FeatureNames | None, remarks: list[str]
+    run: Certified | Race,
+    certificate: Certificate,
+    table: TablePlan | None,
+    names: FeatureNames | None,
+    remarks: list[str],
 ) -> list[str]:
     """What came out, in lines for people."""
     from onepass.certificates import rate_table

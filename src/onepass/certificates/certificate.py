@@ -47,6 +47,7 @@ class Certificate:
     drift: DriftEvidence | None = None  # against independent draws, tested while learning; None: not tested
     threshold: Threshold | None = None  # where a target was declared: where the scores are cut, and what that keeps
     baseline: Baseline | None = None  # what always saying the most frequent label would do, on the rows counted
+    entries: int = 1  # among how many, declared before the first row, it was chosen: each is certified at δ/entries
     made: Callable[[], Rates | None] | None = field(default=None, repr=False)  # gives the rates, when they are wanted
 
     @cached_property
@@ -128,6 +129,7 @@ class Certificate:
         confidence = f"{100 * (1 - self.delta):.6g} %"
         named = f"{self.conversion} {self.choice}".rstrip()
         rule = f"{named}, {self.bound}, {self.counted:,} of {self.rounds:,} rounds counted"
+        rule += f", the best of {self.entries} entries, each at δ/{self.entries}" if self.entries > 1 else ""
         if not self.informative:
             kept = f"{self.threshold} " if self.threshold is not None else ""
             return kept + (

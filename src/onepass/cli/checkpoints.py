@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from onepass.io import Stream
     from onepass.io.stream import Position
     from onepass.passes import Pass
+    from onepass.race import Race
 
 SHARE = 20  # times as long as a checkpoint took to write, at least, until the next: below 5 % of the time
 
@@ -210,6 +211,11 @@ class Checkpointer:
         return self.found.said.get("history", []) if self.found is not None else []
 
     @property
+    def raced(self) -> tuple[str, ...]:
+        """The entries of the run that was to be resumed, if it was a race."""
+        return tuple(self.found.options.get("race", ())) if self.found is not None else ()
+
+    @property
     def finished(self) -> bool:
         """Whether the run that was to be resumed had ended."""
         return self.found is not None and self.found.state is None
@@ -253,7 +259,7 @@ class Checkpointer:
         if self.path is not None and not stream.rereadable:
             self.give_up(next(path for path, known in zip(stream.paths, stream.identity, strict=True) if known is None))
 
-    def fed(self, run: Pass, stream: Stream) -> None:
+    def fed(self, run: Pass | Race, stream: Stream) -> None:
         """The chunk at hand was learned: remember where that is, and write it if it is time."""
         if self.path is not None:
             self._position = stream.position
@@ -286,7 +292,7 @@ class Checkpointer:
         if self.messages.as_jsonl and not self._trouble:
             terminal.print_json({"event": "checkpoint", "rows": run.rows, "seconds": round(took, 6)})
 
-    def rescue(self, run: Pass) -> None:
+    def rescue(self, run: Pass | Race) -> None:
         """The run cannot go on as it is; with other options for bad lines it can, from here."""
         self.save(run)
         if self.path is not None and self._rows:

@@ -30,6 +30,7 @@ Defaults = Callable[[str], Arguments]  # options for a format, to take where non
 MOST = 1 << 24  # features, unless told otherwise
 BITS = 18  # of hashes, unless told otherwise
 REMEMBERED = {"remembered": True}  # a model keeps it, so that other files are read alike
+RACE = "Bins, crosses, the race"  # a section of the help
 CHANGEABLE = {"changeable": True}  # may be another when a run is resumed
 
 
@@ -63,13 +64,15 @@ class Reading:
         multiple=True, metavar="COLUMNS", help="The same: they hold dates or times.", about=REMEMBERED
     )
     bins: bool = option(
-        is_flag=True, help="Tables: numbers give the bin they fall in and their leading bits too.", about=REMEMBERED
+        is_flag=True,
+        help="Tables: numbers give the bin they fall in and their leading bits too.",
+        about=REMEMBERED | {"section": RACE},
     )
     cross: tuple[str, ...] = option(
         multiple=True,
         metavar="all|A*B",
         help="Tables: the values of two columns together are a feature; pairs a*b,c*d, or all of them.",
-        about=REMEMBERED,
+        about=REMEMBERED | {"section": RACE},
     )
     ignore: tuple[str, ...] = option(
         multiple=True, metavar="COLUMNS", help="The same: leave them out.", about=REMEMBERED

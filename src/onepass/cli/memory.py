@@ -18,6 +18,7 @@ from onepass.tables.plan import NUMBER
 if TYPE_CHECKING:
     from onepass.io import Chunk, Stream
     from onepass.passes import Pass
+    from onepass.race import Race
 
 KERNELS = 96 << 20  # what is still to be loaded: compiled code, and what writes the model and the page
 ARROW = 80 << 20  # and what reads tables
@@ -55,10 +56,12 @@ class Need(NamedTuple):
         return f"{megabytes(self.total)} at most ({', '.join(parts)}; {self.features:,} features)"
 
 
-def needed(run: Pass, stream: Stream, chunk: Chunk, reading: inputs.Reading, used: float) -> Need:
+def needed(run: Pass | Race, stream: Stream, chunk: Chunk, reading: inputs.Reading, used: float) -> Need:
     """What a run may need that begins with this chunk, in a process that had used so many MB before it read."""
     from onepass.rows import Dense
 
+    if hasattr(run, "entries"):
+        return _of_all([needed(entry.run, stream, chunk, reading, used) for entry in run.entries])
     features = likely_features(chunk, stream, reading)
     outputs = 1 if len(run.classes) <= 2 else len(run.classes)
     candidates = FROZEN * (run.validation_fraction > 0.0) + SUMS * bool(run.watch)
@@ -78,12 +81,19 @@ def needed(run: Pass, stream: Stream, chunk: Chunk, reading: inputs.Reading, use
     )
 
 
+def _of_all(each: list[Need]) -> Need:
+    """What the entries of a race may need: program and reading they share."""
+    first, *_ = each
+    sums = {name: sum(getattr(one, name) for one in each) for name in ("weights", "trace", "per_feature")}
+    return first._replace(**sums)
+
+
 class MemoryLimit:
     """What a run may take, held against --max-memory: by its first rows, and anew when it becomes wider than these."""
 
     def __init__(
         self,
-        run: Pass,
+        run: Pass | Race,
         stream: Stream,
         reading: inputs.Reading,
         limit: int | None,

@@ -44,10 +44,11 @@ def options_of(
 ) -> Callable[[Command], Command]:
     """The command with an option for each field of the dataclass; it gets them as one argument, named as the class.
 
-    The help of a `Sectioned` command shows them under the heading `section`. `make` is called in place of the class;
-    `only` these fields are options, in this order, if any are named.
+    The help of a `Sectioned` command shows them under the heading `section`, or a field's own. `make` is called in
+    place of the class; `only` these fields are options, in this order, if any are named.
     """
     declared = {one.name: one.metadata["option"] for one in fields(kind) if "option" in one.metadata}  # type: ignore[arg-type]
+    sections = {one.name: one.metadata["section"] for one in fields(kind) if "section" in one.metadata}  # type: ignore[arg-type]
     argument = re.sub(r"\B(?=[A-Z])", "_", kind.__name__).lower()
     names = [*(only or declared)]
 
@@ -63,7 +64,7 @@ def options_of(
         for name in reversed(names):
             words, how = declared[name]
             wrapped = click.option(*(words or [f"--{name.replace('_', '-')}"]), name, **how)(wrapped)
-            wrapped.__click_params__[-1].section = section
+            wrapped.__click_params__[-1].section = sections.get(name, section)
         return wrapped  # type: ignore[no-any-return]
 
     return decorate

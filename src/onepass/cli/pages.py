@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from onepass.history import History
     from onepass.io import Stream
     from onepass.passes import Pass
+    from onepass.race import Race
     from onepass.scale.merged import Merged
 
 OPTION: Arguments = {"metavar": "FILE", "help": "Write a page about this run here (one HTML file)."}  # --report
@@ -51,7 +52,9 @@ def write(record: Record, page: Output | None) -> str | None:
     return page.written
 
 
-def watched(run: Pass, report: str | None, messages: Messages, before: Sequence[Sequence[Any]] = ()) -> History | None:
+def watched(
+    run: Pass | Race, report: str | None, messages: Messages, before: Sequence[Sequence[Any]] = ()
+) -> History | None:
     """The pass, to be fed under watch if somebody will look at its history; `before` is what an earlier run saw."""
     if not (report or messages.as_objects):
         return None
@@ -130,7 +133,7 @@ def of_pass(
     from onepass.report import details
     from onepass.report.weights import feature_names, heaviest
 
-    run = history.run
+    run: Any = history.run
     found = details.of_pass(run, history.finish(), certificate)
     for line in found["conversions"]:
         if line.get("withheld"):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from onepass.io.chunk import Labels
     from onepass.models import LinearModel
     from onepass.passes import Pass
+    from onepass.race import Race
     from onepass.scale.merged import Merged
     from onepass.tables.feature_names import FeatureNames
     from onepass.tables.plan import TablePlan
@@ -93,15 +94,16 @@ def label(text: str) -> float | str:
         return text
 
 
-def make(arguments: Arguments) -> Pass:
-    """The pass; wrong options become a usage error."""
+def make(arguments: Arguments, entries: tuple[str, ...] = (), table: TablePlan | None = None) -> Any:
+    """The pass, or the race of several; wrong options become a usage error."""
     from onepass.errors import ConversionError
-    from onepass.passes import Pass
+    from onepass.training import made
 
     try:
-        return Pass(**arguments)
+        return made(arguments, entries, table)
     except (ValueError, TypeError, ConversionError) as error:
-        raise click.UsageError(_as_options(words(error.args[0] if error.args else error), arguments)) from None
+        said = words(error.args[0] if error.args else error)
+        raise click.UsageError(_as_options(said, arguments | {"race": entries})) from None
 
 
 def _as_options(message: str, arguments: Arguments) -> str:
@@ -135,7 +137,7 @@ class Training(ABC):
     stopped = False  # before the end, by --stop-at
     took = 0.0  # seconds until the model was written
 
-    def __init__(self, run: Pass | Merged, start: float) -> None:
+    def __init__(self, run: Pass | Race | Merged, start: float) -> None:
         self.run, self.start = run, start
 
     @property
@@ -151,6 +153,13 @@ class Training(ABC):
     @abstractmethod
     def table(self) -> TablePlan | None:
         """What the columns of a table are."""
+
+    @property
+    def learned_table(self) -> TablePlan | None:
+        """The same for the model: a race may deploy a narrower encoding than was read."""
+        from onepass.training import table_of
+
+        return table_of(self.run, self.table)
 
     @property
     @abstractmethod
@@ -198,7 +207,7 @@ class Training(ABC):
         """Write the model, if one is wanted."""
         if output is not None:
             model = cast("LinearModel", self.run.model())
-            model = replace(model, table=self.table, names=self.feature_names)
+            model = replace(model, table=self.learned_table, names=self.feature_names)
             model.about.update(self.about(reading))
             with output.writing():
                 model.save(output.path, overwrite=output.overwrite)
@@ -226,7 +235,7 @@ class Training(ABC):
         from onepass.training import summary
 
         remarks = [*self.remarks(result), *map(regime_words, result.get("regimes", []))]
-        lines = summary(self.run, self.certificate, self.table, self.feature_names, remarks)
+        lines = summary(self.run, self.certificate, self.learned_table, self.feature_names, remarks)
         lines += [f"wrote {terminal.name(result[name])}" for name in ("output", "report") if result.get(name)]
         return "\n".join(lines)
 
@@ -257,9 +266,9 @@ class Training(ABC):
 class LocalTraining(Training):
     """A stream that is fed to a pass in this process."""
 
-    run: Pass
+    run: Pass | Race
 
-    def __init__(self, run: Pass, stream: Stream) -> None:
+    def __init__(self, run: Pass | Race, stream: Stream) -> None:
         super().__init__(run, time.perf_counter())
         self.stream = stream
         self.begun = stream.consumed
@@ -290,7 +299,10 @@ class LocalTraining(Training):
         }
 
     def more(self) -> terminal.Record:
-        return {"expected_rows": self.run.expected_rows, "report": None}
+        from onepass.race import Race
+
+        raced = {"race": self.run.as_dict()} if isinstance(self.run, Race) else {}
+        return {"expected_rows": self.run.expected_rows, **raced, "report": None}
 
     def remarks(self, result: terminal.Record) -> list[str]:
         lines = []
@@ -298,6 +310,10 @@ class LocalTraining(Training):
             lines.append(f"left out {result['skipped']:,} bad lines, the first: {result['skipped_lines'][0]}")
         if result["stopped"]:
             lines.append("stopped: the certified risk has reached --stop-at")
+        if "race" in result:
+            from onepass.race import race_lines
+
+            lines += race_lines(result["race"])
         return lines
 
     def means(self) -> str:
@@ -318,7 +334,7 @@ def risk_text(certificate: Certificate) -> str:
 
 
 def feed(
-    run: Pass,
+    run: Pass | Race,
     stream: Stream,
     reading: inputs.Reading,
     messages: terminal.Messages,

@@ -49,7 +49,7 @@ def of_candidate(run: Pass, certificate: Certificate) -> dict[str, Any] | None:
         bins, borders = counts.bins[slot], counts.borders[slot]
         if run.classes != run.intake.labels.classes:
             bins, borders = flip(bins, borders)
-        level = certificate.delta * candidate_price(frozen, run.expected_rows)
+        level = certificate.delta / certificate.entries * candidate_price(frozen, run.expected_rows)
         found = model.calibration.reliability(bins, borders, level)
         columns = {name: [_plain(value) for value in column.tolist()] for name, column in found._asdict().items()}
         known["reliability"] = {**columns, "delta": certificate.delta}

@@ -20,7 +20,7 @@ from onepass.trace.grid import point
 MOST_CUTOFFS = 64  # points of the curve over k
 
 
-def of_pass(run: Pass, points: Sequence[Point], certificate: Certificate | None = None) -> dict[str, Any]:
+def of_pass(run: Any, points: Sequence[Point], certificate: Certificate | None = None) -> dict[str, Any]:
     """History, bound against k, survival times, every conversion and the deployed model of a pass.
 
     `certificate`: the one that the page speaks of; None: the pass's own.
@@ -44,7 +44,7 @@ def of_pass(run: Pass, points: Sequence[Point], certificate: Certificate | None 
         "watched": {name: getattr(own, name) for name in ("conversion", "delta", "bound", "loss")},
         "history": history,
         "martingale": martingale,
-        "cutoffs": cutoffs(trace, run.delta, run.loss),
+        "cutoffs": cutoffs(trace, run.delta * run.delta_share, run.loss),
         "survival": survival(trace),
         "conversions": conversions(run),
         "baseline": baseline(run),

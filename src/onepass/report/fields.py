@@ -217,6 +217,26 @@ _OF_PASS = {
         "intercept": [NUMBER],
     },
 }
+_RACE: Shape = {
+    "deployed": TEXT,
+    "delta": PROBABILITY,
+    "entries": [
+        {
+            "name": TEXT,
+            **dict.fromkeys(("rows", "mistakes"), WHOLE),
+            "delta": PROBABILITY,
+            "risk": maybe(AMOUNT),
+            "withheld": maybe(TEXT),
+            "dropped": maybe(
+                {
+                    **dict.fromkeys(("row", "own", "other"), WHOLE),
+                    "rival": TEXT,
+                    **dict.fromkeys(("wealth", "needed"), NUMBER),
+                }
+            ),
+        }
+    ],
+}
 _PASS: Shape = {
     **dict.fromkeys(("rows", "rounds", "mistakes"), WHOLE),
     "learner": TEXT,
@@ -233,6 +253,7 @@ _PASS: Shape = {
             "score": one_of("signed", "unsigned"),
         }
     ],
+    "race?": _RACE,
     "title?": TEXT,
     "details?": _OF_PASS,
 }

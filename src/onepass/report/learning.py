@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from onepass.certificates import Certificate, round_up
+from onepass.race import dropped_words
 from onepass.report import charts, deployed_charts, drift
 from onepass.report.charts import label_text
 from onepass.report.origin import origin
@@ -25,6 +26,8 @@ def page(record: dict[str, Any]) -> Page:
     else:
         watched = details.get("watched", record["certificate"])
         sections.append(_on_the_way(details, watched, certificate, record.get("regimes", [])))
+    if record.get("race"):
+        sections.append(_race(record["race"]))
     if record.get("regimes"):
         regimes = drift.regime_table(record["regimes"], record["rows"], record["mistakes"])
         sections.append(Section("Regimes", [Text(_REGIMES), regimes]))
@@ -86,6 +89,21 @@ def _title(record: dict[str, Any], details: dict[str, Any]) -> str:
         return f"{learner} on {record['rows']:,} rows"
     rest = f" and {len(files) - 2} more" if len(files) > 2 else ""
     return f"{learner} on {', '.join(files[:2])}{rest}"
+
+
+def _race(race: dict[str, Any]) -> Section:
+    """Who took part, and what became of each."""
+    rows = []
+    for entry in race["entries"]:
+        risk = "none" if entry["risk"] is None else f"≤ {round_up(entry['risk'])}"
+        told = "deployed" if entry["name"] == race["deployed"] else ""
+        told = told if entry["dropped"] is None else dropped_words(entry["dropped"])
+        rows.append([entry["name"], risk, f"{entry['rows']:,}", f"{entry['mistakes']:,}", told])
+    caption = (
+        f"All learned from the same rows, each certified at delta = {race['entries'][0]['delta']:.4g}, so that all "
+        f"certificates hold together with probability {100 * (1 - race['delta']):.6g} %, whichever is deployed."
+    )
+    return Section("The race", [TableBlock(("entry", "certified", "rows", "mistakes", ""), rows, caption)])
 
 
 def _headline(certificate: Certificate) -> tuple[str, str]:

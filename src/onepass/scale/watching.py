@@ -101,7 +101,7 @@ class CandidateWatch:
 
     def _count(self, rows: AnyRows, y: Ints) -> None:
         kernel = watch_two if self.outputs == 1 else watch_several
-        cells = np.full((len(y), 4), -1, dtype=np.int16)
+        cells = np.full((len(y), 5), -1, dtype=np.int16)
         kernel(rows, y, self.bias, self.board, self.counts, cells)
         observe_cells(self.drift, cells, self.seed, int(self.drift.progress[0]) + 1, LEVEL)
 

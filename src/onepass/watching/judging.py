@@ -136,8 +136,8 @@ def _paid(level: Ints, label: int, other: int, lead: float) -> int:
 def watch_two(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched, cells: Cells) -> None:
     """Two classes, labels ±1: count what every watched model makes of these rows. They were looked at before.
 
-    `cells` (rows, 4) is for those of the models that are tested: the bin of the score, and before it that beside which
-    the label stands.
+    `cells` (rows, 5) is for those of the models that are tested: the bin of the score, and before it that beside which
+    the label stands; last, whether the first of them misjudged the row.
     """
     weights, intercepts, sums, wrong, elders = board.weights, board.intercepts, board.sums, board.wrong, board.elders
     met, mistakes, pair, bins, borders = counts.rows, counts.mistakes, counts.pair, counts.bins, counts.borders
@@ -161,6 +161,7 @@ def watch_two(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Watched
         recent[entered & np.uint64(RECENT - 1)] = scores[newest]
         entered += np.uint64(1)
         if first >= 0:
+            cells[i, 4] = wrong[np.uint64(first)]
             at = places[np.uint64(first)]
             cells[i, 0], cells[i, 1] = np.int64(label) * SIDE + at, at
         if second >= 0:

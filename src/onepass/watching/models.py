@@ -78,12 +78,12 @@ class WatchedModels:
     def watch(self, rows: AnyRows, y: Ints, rounds: int, width: int, hinge_bound: float) -> Cells | None:
         """Count what every candidate makes of these rows, of at most so many features, after so many rounds.
 
-        What comes back are the cells of the scores of the two that are tested for drift, (rows, 4): signed by the label
+        What comes back are the cells of the scores of the two that are tested for drift, (rows, 5): signed by the label
         and as they are, of each; −1 where there is only one. None: there is none yet.
         """
         if self.board.progress[1] < 0:
             return None
-        cells = np.full((len(y), 4), -1, dtype=np.int16)
+        cells = np.full((len(y), 5), -1, dtype=np.int16)
         if width > self.width:
             self.widen(width)
         last = last_look(rounds + len(y))

@@ -86,12 +86,33 @@ def _cost(text: str) -> tuple[tuple[float | str, float | str], float]:
         raise click.UsageError(f"--cost {text}: LABEL,PREDICTION=NUMBER expected, such as yes,no=5") from None
 
 
+@dataclass(frozen=True)
+class Racing:
+    """What learns side by side from the same rows."""
+
+    race: str | None = option(
+        metavar="off|ENTRIES",
+        help="Entries, with commas between, that learn from the same rows: encodings plain, bins, crosses, or "
+        "learners; the best certified is deployed.  [default: the encodings that a table has]",
+    )
+
+    def entries(self, options: Arguments, reading: inputs.Reading) -> tuple[str, ...] | None:
+        """Who takes part, as far as that is known before the first row."""
+        from onepass.training import entries_asked
+
+        try:
+            return entries_asked(self.race, options, reading.arguments())
+        except ValueError as error:
+            raise click.UsageError(f"--{error}") from None
+
+
 @click.command("train", cls=Sectioned)
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @options_of(Request, "Options")
 @distributed.options
 @training.options
 @inputs.options
+@options_of(Racing, inputs.RACE)
 @checkpoints.options
 @terminal.message_options
 def command(
@@ -100,6 +121,7 @@ def command(
     distribution: distributed.Distribution,
     learning: training.Learning,
     reading: inputs.Reading,
+    racing: Racing,
     checkpointing: checkpoints.Checkpointing,
     messages: terminal.Messages,
 ) -> None:
@@ -126,8 +148,13 @@ def command(
     options = learning.arguments() | request.arguments() | {"max_features": reading.max_columns}
     if learning.bound == "dekel2008" and request.conversion == "frozen":
         raise click.UsageError("--bound dekel2008: frozen models are certified by betting; add --conversion cutoff")
+    entries = racing.entries(options, reading)
     if distribution.asked:
         _check_several(request, distribution, reading)
+        if racing.race not in (None, "off"):
+            raise click.UsageError(
+                "--race: workers restart their learners in every wave, and entries are not compared there; leave it out"
+            )
     if request.dry_run:
         training.make(options)
         check.look_through(paths, reading, messages)
@@ -143,7 +170,7 @@ def command(
         result = _train_on_workers(distribution, plan, request, reading, files, messages)
     else:
         files = _files(paths, request, reading, checkpointing, messages)
-        result = _train(paths, request, options, reading, files, messages)
+        result = _train(paths, request, Learned(options, entries), reading, files, messages)
     files.outputs.settle()
     if request.require_risk is not None and (result["risk"] is None or not result["risk"] <= request.require_risk):
         messages.note(f"--require-risk {request.require_risk} is not met")
@@ -224,22 +251,38 @@ def _files(
     return Files(outputs, model, page, checkpointer)
 
 
+class Learned(NamedTuple):
+    """What learns: the options of a pass, and the entries of a race; None: those encodings that a table will have."""
+
+    options: Arguments
+    entries: tuple[str, ...] | None
+
+    def usual(self, format: str) -> Arguments:
+        """How files are read where nothing is said: tables as widely as an entry needs it."""
+        from onepass.training import encodings_for
+
+        return inputs.found(format) | encodings_for(self.entries)
+
+
 def _train(
     paths: tuple[str, ...],
     request: Request,
-    options: Arguments,
+    learned: Learned,
     reading: inputs.Reading,
     files: Files,
     messages: terminal.Messages,
 ) -> terminal.Record:
     """Learn in this process, or find that this was done."""
+    from onepass.training import entries_of
+
     checkpointer = files.checkpointer
-    options = expected.declared(options, paths, reading, messages, checkpointer)
+    options = expected.declared(learned.options, paths, reading, messages, checkpointer)
     if checkpointer.finished:
-        checkpointer.restore(training.make(columns.resumed(options, checkpointer)), reading)
+        entries = checkpointer.raced if learned.entries is None else learned.entries
+        checkpointer.restore(training.make(columns.resumed(options, checkpointer), entries), reading)
         return _told(paths, request, files, messages)
     used = training.peak_memory()
-    with inputs.opened(paths, reading, inputs.found, resumed=checkpointer) as stream:
+    with inputs.opened(paths, reading, learned.usual, resumed=checkpointer) as stream:
         what = terminal.name(", ".join(stream.paths[:3]))
         form = f"{stream.format}, compression {stream.compression}"
         messages.note(f"reading {what} as {form}, seed {options['seed']}")
@@ -247,7 +290,7 @@ def _train(
         if stream.table is not None and checkpointer.found is None:
             options = columns.settled(options, stream.table, stream.paths[0], reading, messages)
         options = columns.resumed(options, checkpointer)
-        run = training.make(options)
+        run = training.make(options, entries_of(learned.entries, stream.table), stream.table)
         checkpointer.restore(run, reading)
         history = pages.watched(run, request.report, messages, checkpointer.history)
         if history is not None:

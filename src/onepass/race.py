@@ -1,0 +1,516 @@
+"""The race: several passes fed by one reading of the rows; the one with the best certificate is deployed.
+
+Entries are declared before the first row: encodings of a table (narrower ones see the first features of the widest
+one's rows), or learners. Each is certified at δ/c of the c that were declared, so with probability 1 − δ all
+certificates hold, and whichever is chosen holds too: by any rule of choosing, and whenever an entry is dropped. What a
+dropped entry had of δ stays lost: given to others, certificates would fail more often than δ.
+
+An entry is dropped when another is better beyond doubt: both show a frozen model of the same age the same rows. Of the
+rows that only one of the two misjudges, those that only A does multiply a wealth by 1 + λ, the others by 1 − λ (λ mixed
+over a few values); while A is not worse that is a supermartingale, so that it reaches x with probability 1/x at most.
+A wealth speaks of the models of one stretch, from a power of two rounds to the next: models that learn slowly may be
+worse at first, so that nothing is asked before `first` rounds, and every stretch begins anew. Stretch j has the share
+1/((j+1)(j+2)) of δ_e = 1 %, shared among the c − 1 rivals: the better of two survives with probability 1 − δ_e.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onepass._jit import jit
+from onepass.certificates import Certificate, round_up
+from onepass.certificates.rates import Rates
+from onepass.cores import cores
+from onepass.errors import ConversionError, DataError, LimitError, OnepassError, StoppedError
+from onepass.executor import ThreadExecutor
+from onepass.looks import next_look
+from onepass.models import LinearModel
+from onepass.names import LEARNERS
+from onepass.options import OPTIONS
+from onepass.passes import Pass
+from onepass.rows import AnyRows, Ints, Rows, count, part
+from onepass.state_checks import is_count, need, need_fields
+from onepass.tables.plan import ENCODINGS, TablePlan
+from onepass.tables.reading import narrowed
+from onepass.text_table import text_table
+from onepass.validate import accept
+from onepass.voted import VotedModel
+from onepass.watching.verdicts import Verdicts
+
+FIRST = 1 << 14  # rounds before anything is asked of two entries
+BETS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)  # λ
+DROPS = 0.01  # δ_e: how probable it may be that the better of two is dropped
+LOOKS = 4  # an octave of rows is looked at 2^LOOKS times
+OFF = "off"
+ALIKE = {*OPTIONS, "rounds", "classes", "intake", "regimes"}  # what all entries that still run have in common
+
+
+class Dropped(NamedTuple):
+    """When an entry was dropped, for whom, and by how many rows that only one of the two misjudged."""
+
+    row: int
+    rival: str
+    own: int  # rows since the stretch began that only this one misjudged
+    other: int
+    wealth: float  # its logarithm
+    needed: float
+
+
+@dataclass
+class Entry:
+    """What takes part: a pass with its own learner, or its own view of the rows."""
+
+    name: str
+    run: Pass
+    encoding: str | None = None
+    features: int | None = None  # of the rows, the first so many are seen; None: all
+    dropped: Dropped | None = None
+
+    def feed(self, rows: AnyRows, y: Any) -> OnepassError | None:
+        """Learn from the part of these rows that it sees; what is wrong with them is given back."""
+        try:
+            self.run.feed(rows if self.features is None else first_features(rows, self.features), y)
+        except (DataError, LimitError) as error:
+            return error
+        return None
+
+
+class Race:
+    """Passes that learn from the same rows; fed, asked and stored like one. What is not said here is the leader's own.
+
+    delta  of all of them together
+    first  rounds before an entry can be dropped; None: none is
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 5))
+    >>> race = begin(["adaptive", "perceptron"], {"delta": 0.05})
+    >>> race.feed(X, np.where(X[:, 0] > 0, "up", "down"))
+    >>> race.leader.name, race.certificate().entries, race.certificate().delta
+    ('adaptive', 2, 0.05)
+    """
+
+    def __init__(self, entries: Sequence[Entry], delta: float, first: int | None = FIRST) -> None:
+        self.entries = tuple(entries)
+        self.delta, self.first = delta, first
+        self.delta_share = 1.0 / len(entries)
+        self.stop_at = entries[0].run.stop_at
+        self.stopped = False
+        self.rows = 0
+        self.look = None  # the choice may be another after every row
+        self._stretch = 0  # the power of two that the counts begin at
+        self._alone = np.zeros((len(entries), len(entries)), np.int64)  # [a, b]: rows that a misjudged, and b did not
+        self._broken: OnepassError | None = None
+        self._led: tuple[int, Entry] | None = None
+        for entry in self.entries:
+            entry.run.stop_at = None  # the race stops, for all
+            entry.run.verdicts = Verdicts() if self._drops else None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "entries":  # not there yet, while it is being copied
+            raise AttributeError(name)
+        run = self.alive[0].run if name in ALIKE else self.leader.run  # who leads is dear to ask
+        return getattr(run, name)
+
+    def __repr__(self) -> str:
+        return f"<Race of {', '.join(entry.name for entry in self.entries)}: {self.leader.name} leads>"
+
+    @property
+    def _drops(self) -> bool:
+        """Whether mistakes decide, and models of one age are compared."""
+        run = self.entries[0].run
+        return self.first is not None and run.cost is None and run.target is None and run.loss in (None, "zero_one")
+
+    @property
+    def alive(self) -> list[Entry]:
+        """Those that still learn."""
+        return [entry for entry in self.entries if entry.dropped is None]
+
+    # --- rows in ------------------------------------------------------------------------------------------------------
+
+    def feed(self, X: Any, y: Any) -> None:
+        """Feed all that still run; what happens between two rows happens at rows fixed by their number."""
+        self.stopped = self.stopped and self.stop_at is not None
+        if self.stopped:
+            raise StoppedError(f"the certificate has reached stop_at={self.stop_at}; set stop_at to None to go on")
+        rows, done = accept(X), 0
+        while done < count(rows) and not self.stopped:
+            last = min(count(rows), done + self._next_border() - self.rows)
+            self._feed_piece(part(rows, done, last), y[done:last])
+            done = last
+            self._between()
+
+    def feed_one(self, X: Any, y: Any) -> bool:
+        """No row is such a case."""
+        return False
+
+    def _next_border(self) -> int:
+        """The next row after which entries are compared, or certificates looked at."""
+        if self.stop_at is not None:
+            return next_look(self.rows)
+        return self.rows + (1 << 62) if not self._drops else _next_comparison(self.rows, self.first or 1)
+
+    def _feed_piece(self, rows: AnyRows, y: Any) -> None:
+        if self._broken is not None:
+            raise self._broken
+        alive = self.alive
+        with ThreadExecutor(min(len(alive), cores())) as executor:
+            errors = executor.map(lambda entry: entry.feed(rows, y), alive)
+        wrong = [error for error in errors if error is not None]
+        self._led = None
+        if wrong:
+            if len(wrong) < len(alive):  # some have learned these rows and others not: they cannot go on together
+                self._broken = wrong[0]
+            raise wrong[0]
+        self.rows = alive[0].run.rows
+        if self._drops:
+            self._compare(alive)
+
+    def _compare(self, alive: list[Entry]) -> None:
+        """Count the rows that only one of two misjudged."""
+        taken = [entry.run.verdicts.take() for entry in alive if entry.run.verdicts is not None]
+        start, rows = taken[0][0], len(taken[0][1])
+        wrong = np.zeros((len(self.entries), rows), np.bool_)
+        for entry, (_, own) in zip(alive, taken, strict=True):
+            wrong[self.entries.index(entry)] = own
+        done = 0
+        while done < rows:
+            stretch = 1 << (start + done).bit_length() - 1
+            last = min(rows, 2 * stretch - start)
+            if stretch != self._stretch:
+                self._stretch = stretch
+                self._alone[:] = 0
+            some = wrong[:, done:last].astype(np.int64)
+            self._alone += some @ (1 - some).T
+            done = last
+
+    def _between(self) -> None:
+        """Drop entries and stop, at the rows that are meant for it."""
+        if self._drops and _next_comparison(self.rows - 1, self.first or 1) == self.rows:
+            self._drop()
+        if self.stop_at is not None and next_look(self.rows - 1) == self.rows:
+            certificate = self.certificate()
+            fine = certificate.withheld is None and certificate.risk <= self.stop_at
+            self.stopped = fine and not self.leader.run.guards.one_label_only
+
+    def _drop(self) -> None:
+        alive = self.alive
+        for entry in alive:
+            rivals = [other for other in alive if other is not entry]
+            found = [(self._evidence(entry, rival), rival) for rival in rivals]
+            if not found:
+                return
+            wealth, rival = max(found, key=lambda pair: pair[0])
+            needed = self._needed()
+            if wealth >= needed:
+                a, b = self.entries.index(entry), self.entries.index(rival)
+                own, other = int(self._alone[a, b]), int(self._alone[b, a])
+                entry.dropped = Dropped(self.rows, rival.name, own, other, wealth, needed)
+                entry.run.verdicts, self._led = None, None
+
+    def _evidence(self, entry: Entry, rival: Entry) -> float:
+        a, b = self.entries.index(entry), self.entries.index(rival)
+        return log_wealth(int(self._alone[a, b]), int(self._alone[b, a]))
+
+    def _needed(self) -> float:
+        """The logarithm of the wealth at which an entry is dropped."""
+        if self.first is None or self._stretch < self.first:
+            return math.inf
+        j = (self._stretch // self.first).bit_length() - 1
+        return math.log((len(self.entries) - 1) * (j + 1) * (j + 2) / DROPS)
+
+    # --- what comes out -----------------------------------------------------------------------------------------------
+
+    @property
+    def leader(self) -> Entry:
+        """The entry that is deployed: the one whose certificate is best, the first declared among equals."""
+        if self._led is None or self._led[0] != self.rows:
+            alive = self.alive
+            ranks = [_rank(entry.run.certificate()) if entry.run.rounds else (0.0,) for entry in alive]
+            self._led = self.rows, alive[ranks.index(min(ranks))]
+        return self._led[1]
+
+    def table_of(self, table: TablePlan | None) -> TablePlan | None:
+        """What the columns are for the leader, of a table that was read for all."""
+        own = self.leader.encoding
+        return table if table is None or own is None else table.narrowed(own)
+
+    def certificate(self, conversion: str | None = None, *, delta: float | None = None, **how: Any) -> Certificate:
+        """Of the leader; with probability 1 − δ that of every entry holds. `delta` is that of all together."""
+        share = None if delta is None else delta * self.delta_share
+        return self._told(self.leader.run.certificate(conversion, delta=share, **how))
+
+    def _told(self, own: Certificate) -> Certificate:
+        """What the leader certifies, said of one that was chosen among several."""
+        found = best_of(own, len(self.entries))
+        reasons = [reason for entry in self.alive for reason in entry.run.guards.reasons()]
+        if reasons and own.withheld is None:  # rows that one of them shows to drift drift for all
+            return replace(found, withheld=reasons[0], risk=math.nan, made=None)
+        return found
+
+    def model(
+        self, choice: str | Certificate | None = None, *, delta: float | None = None, **how: Any
+    ) -> LinearModel | VotedModel:
+        """The leader's, which remembers the race."""
+        share = None if delta is None else delta * self.delta_share
+        if isinstance(choice, Certificate):
+            run = self.leader.run
+            own = run.delta if choice.delta == self.delta else choice.delta * self.delta_share
+            choice = replace(choice, delta=own, entries=1)
+        model = self.leader.run.model(choice, delta=share, **how)
+        if isinstance(model, LinearModel):
+            model.about["certificate"] = self._told(Certificate.from_dict(model.about["certificate"])).as_dict()
+            model.about["race"] = self.as_dict()
+        return model
+
+    def lines(self) -> list[str]:
+        """The entries, for people."""
+        return race_lines(self.as_dict())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entries, the deployed one among them, each with its certificate and why it was dropped: plain values."""
+        found = []
+        for entry in self.entries:
+            own = entry.run.certificate()
+            known = {"name": entry.name, "rows": entry.run.rows, "mistakes": entry.run.mistakes, "delta": own.delta}
+            known |= {"risk": None if math.isnan(own.risk) else own.risk, "withheld": own.withheld}
+            known["dropped"] = None if entry.dropped is None else entry.dropped._asdict()
+            found.append(known)
+        return {"deployed": self.leader.name, "delta": self.delta, "entries": found}
+
+    # --- for all of them ----------------------------------------------------------------------------------------------
+
+    def withhold(self, reason: str) -> None:
+        """Give no certificate from now on."""
+        self._led = None
+        for entry in self.entries:
+            entry.run.withhold(reason)
+
+    def assume(self, text: str) -> None:
+        """Say one more thing in every certificate's list of assumptions."""
+        for entry in self.entries:
+            entry.run.assume(text)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What all were made with, in plain values, and what tells them apart."""
+        first = self.entries[0].run.options
+        own: dict[str, Any] = {"delta": self.delta, "stop_at": self.stop_at, "first": self.first}
+        own["race"] = [entry.name for entry in self.entries]
+        if self.entries[0].encoding is None:
+            own["learner"] = ", ".join(repr(entry.run.learner) for entry in self.entries)
+        return {**first, **own}
+
+    def without_rows(self) -> Race:
+        """The race with passes that are small to store; it shares arrays with this one."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin.entries = tuple(replace(entry, run=entry.run.without_rows()) for entry in self.entries)
+        twin._led = None
+        return twin
+
+    def state(self, *, copied: bool = True) -> dict[str, Any]:
+        """All that changes while rows are fed."""
+        return {
+            "rows": self.rows,
+            "stopped": self.stopped,
+            "stretch": self._stretch,
+            "alone": self._alone.copy() if copied else self._alone,
+            "dropped": [None if entry.dropped is None else tuple(entry.dropped) for entry in self.entries],
+            "entries": [entry.run.state(copied=copied) for entry in self.entries],
+        }
+
+    def check_state(self, state: Any) -> None:
+        """Raise CheckpointError unless the state is one that a race with these options can have."""
+        need_fields(state, {**self.state(copied=False)}, "other fields than this version has")
+        need(is_count(state["rows"]) and is_count(state["stretch"]) and type(state["stopped"]) is bool, "the race")
+        alone, size = state["alone"], len(self.entries)
+        need(isinstance(alone, np.ndarray) and alone.shape == (size, size) and alone.dtype == np.int64, "the race")
+        need(bool((alone >= 0).all()), "the race")
+        for name in ("dropped", "entries"):
+            need(isinstance(state[name], list) and len(state[name]) == size, name)
+        need(any(one is None for one in state["dropped"]), "dropped")
+        for entry, dropped, own in zip(self.entries, state["dropped"], state["entries"], strict=True):
+            need(dropped is None or (isinstance(dropped, tuple) and len(dropped) == len(Dropped._fields)), "dropped")
+            entry.run.check_state(own)
+            need(own["rows"] == (state["rows"] if dropped is None else dropped[0]), "rows")
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from where `state` was taken, in a race with the same options."""
+        self.rows, self.stopped, self._stretch = state["rows"], state["stopped"], state["stretch"]
+        self._alone, self._led, self._broken = state["alone"].copy(), None, None
+        for entry, dropped, own in zip(self.entries, state["dropped"], state["entries"], strict=True):
+            entry.run.restore(own)
+            entry.dropped = None if dropped is None else Dropped(*dropped)
+            entry.run.verdicts = Verdicts() if self._drops and dropped is None else None
+
+
+# --- who takes part ---------------------------------------------------------------------------------------------------
+
+
+def entries_named(given: str | Sequence[str]) -> tuple[str, ...]:
+    """The entries of a race by name, encodings or learners; none where it is off. ValueError for what is no race.
+
+    >>> entries_named("plain,bins"), entries_named(["adaptive", "pa"]), entries_named("off")
+    (('plain', 'bins'), ('adaptive', 'pa'), ())
+    """
+    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else [str(name) for name in given]
+    if names in ([OFF], []):
+        return ()
+    known = [*ENCODINGS, *LEARNERS]
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise ValueError(f"race: there is no entry {name!r}.{hint} There are {', '.join(known)}")
+        if names.count(name) > 1:
+            raise ValueError(f"race: {name} takes part twice")
+    if len({name in ENCODINGS for name in names}) > 1:
+        raise ValueError("race: its entries are encodings or learners, not both")
+    if len(names) < 2:
+        raise ValueError(f"race: {names[0]} alone is no race; name two entries at least, or {OFF}")
+    return tuple(names)
+
+
+def begin(
+    names: Sequence[str], options: Mapping[str, Any], table: TablePlan | None = None, first: int | None = FIRST
+) -> Race:
+    """The race of these entries, with the options of a `Pass`; encodings are those of the table. Raises ValueError."""
+    delta = float(options.get("delta", 0.05))
+    _refuse(options)
+    if len(names) < 2:
+        raise ValueError("race: two entries at least are needed")
+    entries = []
+    for name in names:
+        own = {**options, "delta": delta / len(names)}
+        if name in ENCODINGS:
+            entries.append(Entry(name, Pass(**own), name, None if table is None else _features(name, table)))
+        else:
+            entries.append(Entry(name, Pass(**{**own, "learner": name})))
+    return Race(entries, delta, first)
+
+
+def _features(name: str, table: TablePlan) -> int | None:
+    """How many features an encoding of a table sees; None: all."""
+    if name not in table.encodings:
+        raise ValueError(f"race: {name} would be no different here: there is nothing to make {name} of")
+    width = table.narrowed(name).width
+    return None if width == table.width else width
+
+
+def _refuse(options: Mapping[str, Any]) -> None:
+    """What does not go with several passes at once."""
+    if options.get("conversion", "frozen") != "frozen":
+        raise ConversionError("race: models that are frozen and watched are compared: choose the conversion frozen")
+    if options.get("validation_fraction"):
+        raise ConversionError("race: no row is kept out of one: leave out validation_fraction")
+    if options.get("on_drift", "withhold") == "restart":
+        raise ConversionError("race: all entries count the same rows, and a restart is one's own: leave out on_drift")
+
+
+def race_lines(race: Mapping[str, Any]) -> list[str]:
+    """What `Race.as_dict` gives, for people."""
+    each = race["entries"][0]["delta"]
+    rows = [["entry", "certified", "rows", "mistakes", ""]]
+    for entry in race["entries"]:
+        told = "deployed" if entry["name"] == race["deployed"] else ""
+        if entry["dropped"] is not None:
+            told = dropped_words(entry["dropped"])
+        risk = "none" if entry["risk"] is None else round_up(entry["risk"])
+        rows.append([entry["name"], risk, f"{entry['rows']:,}", f"{entry['mistakes']:,}", told])
+    head = f"race of {len(race['entries'])}, each certified at δ = {each:.4g}:"
+    return [head, *text_table(rows, "<>>><").splitlines()]
+
+
+def dropped_words(dropped: Mapping[str, Any]) -> str:
+    """When and why an entry was dropped."""
+    return (
+        f"dropped at row {dropped['row']:,}: {dropped['rival']} is better (rows misjudged by this one alone "
+        f"{dropped['own']:,}, by that one {dropped['other']:,})"
+    )
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def log_wealth(own: int, other: int) -> float:
+    """The logarithm of the wealth that bets on "errs more": own rows were misjudged by it alone, other by its rival.
+
+    >>> log_wealth(0, 0), log_wealth(60, 20) > math.log(400), log_wealth(20, 60) < 0.0
+    (0.0, True, True)
+    """
+    grown = [own * math.log1p(bet) + other * math.log1p(-bet) for bet in BETS]
+    most = max(grown)
+    return most + math.log(math.fsum(math.exp(one - most) for one in grown) / len(grown))
+
+
+def _next_comparison(rows: int, first: int) -> int:
+    """The first row after so many at which entries are compared: 16 times in each doubling, from `first` on."""
+    if rows < first:
+        return first
+    step = 1 << max(0, rows.bit_length() - 1 - LOOKS)
+    return (rows // step + 1) * step
+
+
+def _rank(certificate: Certificate) -> tuple[float, ...]:
+    """Smaller is better: the risk, or the cost; with a target, the other rate where it is reached."""
+    lost = math.inf if math.isnan(certificate.risk) else certificate.risk
+    cut = certificate.threshold
+    if cut is None:
+        return (lost,)
+    return (0.0 if cut.reached else 1.0, cut.other_bound, lost)
+
+
+def best_of(own: Certificate, entries: int) -> Certificate:
+    """The certificate of an entry, at its share of δ, said of one that was chosen among so many: at the whole δ."""
+    made = None if own.made is None else partial(_of_all, own, entries)
+    cut = own.threshold
+    if cut is not None:
+        cut = replace(cut, delta=cut.delta * entries, other_delta=cut.other_delta * entries)
+    return replace(own, delta=own.delta * entries, entries=entries, made=made, threshold=cut)
+
+
+def _of_all(own: Certificate, entries: int) -> Rates | None:
+    rates = own.rates
+    return None if rates is None else replace(rates, delta=rates.delta * entries, parts=rates.parts * entries)
+
+
+def first_features(rows: AnyRows, features: int) -> AnyRows:
+    """The rows without features beyond the first so many."""
+    if not isinstance(rows, Rows):
+        return narrowed(rows, features)
+    ends = np.zeros(len(rows.indptr), np.int64)
+    _ends(rows.indptr, rows.indices, features, ends)
+    found = Rows(ends, np.empty(ends[-1], rows.indices.dtype), np.empty(ends[-1], rows.values.dtype))
+    _copy(tuple(rows), tuple(found))
+    return found
+
+
+@jit
+def _ends(indptr: Ints, indices: Any, features: int, ends: Ints) -> None:
+    """Where rows end in which only the first features are left; indices rise."""
+    for i in range(ends.size - 1):
+        low, high = indptr[i], indptr[i + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if indices[middle] < features:
+                low = middle + 1
+            else:
+                high = middle
+        ends[i + 1] = ends[i] + low - indptr[i]
+
+
+@jit
+def _copy(rows: Any, found: Any) -> None:
+    (begins, indices, values), (ends, kept, data) = rows, found
+    for i in range(ends.size - 1):
+        j = begins[i]
+        for k in range(ends[i], ends[i + 1]):
+            kept[k], data[k] = indices[j], values[j]
+            j += 1
