@@ -24,6 +24,7 @@ ROOMS = {
         "test_averager",
         "test_models",
         "test_history",
+        "test_race",
     ),
     "monitoring": ("test_monitor*",),
     "tables": ("test_tables_found",),

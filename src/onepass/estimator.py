@@ -20,8 +20,10 @@ from onepass.errors import ConversionError, ModelError
 from onepass.learners import named
 from onepass.models import LinearModel
 from onepass.passes import Pass
+from onepass.race import Race, begin, entries_named
 from onepass.rows import Array, Floats
 from onepass.structure import check_structure, refuse_masked
+from onepass.tables.plan import ENCODINGS
 from onepass.trace import Trace
 from onepass.voted import VotedModel
 
@@ -49,6 +51,8 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     cutoffs, bound, delta, loss, radius, horizon, fit_intercept, validation_fraction, stop_at, on_drift,
     max_trace_memory, max_watch_memory
                     as in `onepass.Pass`
+    race            learners, e.g. ["adaptive", "pa"], that learn from the same rows in place of `learner`: the one with
+                    the best certificate is deployed, and `race_` tells of all; None: there is no race
     shuffle         whether `fit` puts the rows in random order; without it, `fit` and any cutting into `partial_fit`
                     calls give the same bits
     random_state    seed of the shuffling
@@ -91,6 +95,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         max_trace_memory: int = 256 << 20,
         max_watch_memory: int = 256 << 20,
         pickle_rows: bool = False,
+        race: Any = None,
     ) -> None:
         self.learner = learner
         self.conversion = conversion
@@ -115,6 +120,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_trace_memory = max_trace_memory
         self.max_watch_memory = max_watch_memory
         self.pickle_rows = pickle_rows
+        self.race = race
 
     # --- learning -----------------------------------------------------------------------------------------------------
 
@@ -166,36 +172,41 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _start(self, classes: Array, rows: int | None = None) -> None:
         if len(classes) < 2:
             raise ValueError(f"y: at least two classes are needed, got one class: {classes.tolist()}")
-        if len(classes) > 2 and not named(self.learner).several:
+        entries = () if self.race is None else entries_named(self.race)
+        learners = [named(one) for one in entries or [self.learner] if one not in ENCODINGS]
+        if len(learners) < len(entries):
+            raise ValueError(f"race: learners are wanted, and {', '.join(ENCODINGS)} are encodings of tables")
+        if len(classes) > 2 and not all(learner.several for learner in learners):
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass; "
                 f"learner={self.learner!r} learns two classes"
             )
-        self._pass = Pass(
-            self.learner,
-            classes=classes,
-            conversion=self.conversion,
-            cutoffs=self.cutoffs,
-            bound=self.bound,
-            delta=self.delta,
-            loss=self.loss,
-            radius=self.radius,
-            horizon=self.horizon,
-            fit_intercept=self.fit_intercept,
-            n_features=self.n_features_in_,
-            max_features=max(1 << 24, self.n_features_in_),
-            max_trace_memory=self.max_trace_memory,
-            max_watch_memory=self.max_watch_memory,
-            expected_rows=rows if self.expected_rows is None else self.expected_rows,
-            positive=self.positive,
-            cost=self.cost,
-            max_false_alarm=self.max_false_alarm,
-            max_miss=self.max_miss,
-            min_precision=self.min_precision,
-            validation_fraction=self.validation_fraction,
-            stop_at=self.stop_at,
-            on_drift=self.on_drift,
-        )
+        options: dict[str, Any] = {
+            "learner": self.learner,
+            "classes": classes,
+            "conversion": self.conversion,
+            "cutoffs": self.cutoffs,
+            "bound": self.bound,
+            "delta": self.delta,
+            "loss": self.loss,
+            "radius": self.radius,
+            "horizon": self.horizon,
+            "fit_intercept": self.fit_intercept,
+            "n_features": self.n_features_in_,
+            "max_features": max(1 << 24, self.n_features_in_),
+            "max_trace_memory": self.max_trace_memory,
+            "max_watch_memory": self.max_watch_memory,
+            "expected_rows": rows if self.expected_rows is None else self.expected_rows,
+            "positive": self.positive,
+            "cost": self.cost,
+            "max_false_alarm": self.max_false_alarm,
+            "max_miss": self.max_miss,
+            "min_precision": self.min_precision,
+            "validation_fraction": self.validation_fraction,
+            "stop_at": self.stop_at,
+            "on_drift": self.on_drift,
+        }
+        self._pass: Pass | Race = begin(entries, options) if entries else Pass(**options)
         self.classes_ = classes
         self._kept: dict[Any, Any] = {}
         self._looked: dict[int, LinearModel | VotedModel] = {}  # the model of the last look
@@ -224,6 +235,13 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def certificate_(self) -> Certificate:
         """How large the risk can be, what that speaks of, and what it assumes."""
         return self._at_this_round("certificate", lambda: self._pass.certificate())  # type: ignore[no-any-return]
+
+    @property
+    def race_(self) -> dict[str, Any]:
+        """The entries that raced, each with its certificate, and when and why it was dropped."""
+        if self.race is None:
+            raise AttributeError("there was no race: name its learners, race=['adaptive', 'pa']")
+        return self._at_this_round("race", lambda: self._pass.as_dict())  # type: ignore[no-any-return, union-attr]
 
     @property
     def trace_(self) -> Trace:

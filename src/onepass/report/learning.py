@@ -103,7 +103,8 @@ def _race(race: dict[str, Any]) -> Section:
         f"All learned from the same rows, each certified at delta = {race['entries'][0]['delta']:.4g}, so that all "
         f"certificates hold together with probability {100 * (1 - race['delta']):.6g} %, whichever is deployed."
     )
-    return Section("The race", [TableBlock(("entry", "certified", "rows", "mistakes", ""), rows, caption)])
+    columns = ("entry", "certified", "rows", "mistakes", "outcome")
+    return Section("The race", [TableBlock(caption, columns, rows, frozenset(columns[1:4]))])
 
 
 def _headline(certificate: Certificate) -> tuple[str, str]:
