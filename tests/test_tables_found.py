@@ -405,7 +405,7 @@ def test_bins_find_what_a_line_cannot(folder):
     lines = [f"{value:.4f},{'in' if abs(value) < 0.7 else 'out'}" for value in x]
     (folder / "bent.csv").write_text("x,y\n" + "\n".join(lines) + "\n")
     risks = []
-    for more in ((), ("--bins",)):
+    for more in (("--race", "off"), ("--bins",)):
         done = onepass(folder, "train", "bent.csv", *more, "-o", "bent", "--force", "--json", "-q")
         risks.append(json.loads(done.stdout)["certificate"]["risk"])
     assert risks[0] > 0.4

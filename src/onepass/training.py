@@ -263,9 +263,10 @@ def encodings_for(names: tuple[str, ...] | None) -> dict[str, Any]:
     """How a table must be read for a race of these entries: as the widest of them needs it."""
     from onepass.tables.plan import BINS, CROSSES
 
-    asked = (BINS, CROSSES) if names is None else names
-    found: dict[str, Any] = {"bins": True} if {BINS, CROSSES} & {*asked} else {}
-    return found | ({"cross": ("auto",) if names is None else ("all",)} if CROSSES in asked else {})
+    if names is None:
+        return {"wide": True}
+    found: dict[str, Any] = {"bins": True} if {BINS, CROSSES} & {*names} else {}
+    return found | ({"cross": ("all",)} if CROSSES in names else {})
 
 
 def entries_of(names: tuple[str, ...] | None, table: TablePlan | None) -> tuple[str, ...]:

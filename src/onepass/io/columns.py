@@ -25,7 +25,7 @@ class TableOptions:
     and words, 2^bits. labelled: False needs no target; None takes no column for one unless `target` names it. plan: of
     an earlier table, to read this one alike. named: whether to remember what features are called. bins: whether numbers
     give their bin and leading bits besides. cross: pairs of columns whose values together are a feature, "job*age" or
-    "all" of them.
+    "all" of them. wide: bins and crosses besides, as far as a table has them, for a race.
     """
 
     target: str | int | None = None
@@ -43,6 +43,7 @@ class TableOptions:
     named: bool = False
     bins: bool = False
     cross: tuple[str, ...] | str = ()
+    wide: bool = False
     settled: Settled = field(default_factory=lambda: Settled(), init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +73,7 @@ class TableOptions:
             labelled=self.labelled,
             bins=self.bins,
             cross=tuple(self.cross),
+            wide=self.wide,
         )
 
     @property

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass.rows import Floats
+from onepass.tables.plan import LEADING
 
 PARTS = 32  # quantiles of a column
 BITS = 3  # significant bits that are a feature of their own
 STEPS = 2 ** (BITS - 1)  # of them between two powers of two
-EXPONENTS = 32  # that are told apart
-LEADING = 1 + 2 * EXPONENTS * STEPS  # codes of leading bits
+EXPONENTS = (LEADING - 1) // (2 * STEPS)  # that are told apart
 Codes = npt.NDArray[np.int64]
 
 

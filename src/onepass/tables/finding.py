@@ -25,7 +25,7 @@ import numpy as np
 from onepass.errors import Argument, DataError, Phrase, printable
 from onepass.tables import dates
 from onepass.tables.bins import PARTS, borders_of
-from onepass.tables.crosses import EIGHTHS, pairs_of
+from onepass.tables.crosses import EIGHTHS, LEFT_TO_TABLE, pairs_of
 from onepass.tables.plan import CATEGORY, DATE, LEFT_OUT, LOOKED_AT, NULLS, NUMBER, WORDS, Column, TablePlan, listed
 
 USUAL_TARGETS = ("target", "label", "class", "y")
@@ -50,6 +50,7 @@ class Declared(NamedTuple):
     labelled: bool | None = True
     bins: bool = False
     cross: tuple[str, ...] = ()
+    wide: bool = False  # bins and crosses besides, unless every column is declared, so that all rows can count
 
     @property
     def kinds(self) -> dict[str, tuple[str | int, ...]]:
@@ -86,6 +87,9 @@ def find_plan(names: Sequence[str], columns: Sequence[Any], declared: Declared, 
         features = tuple(_only(column, names[alone]) for column in features)
     if not any(column.kind != LEFT_OUT for column in features):
         raise DataError(f"there is no column to learn from: {_why(features)}", source=path)
+    told = declared.text_column is not None or len(said) == len(features)
+    if declared.wide and not told:
+        declared = declared._replace(bins=True, cross=(LEFT_TO_TABLE,))
     at = {name: columns[place] for place, name in enumerate(names)}
     if declared.bins:
         features = tuple(column._replace(borders=_borders(column, at[column.name], PARTS)) for column in features)
@@ -95,7 +99,6 @@ def find_plan(names: Sequence[str], columns: Sequence[Any], declared: Declared, 
         column._replace(coarse=_borders(column, at[column.name], EIGHTHS)) if column.name in crossed else column
         for column in features
     )
-    told = declared.text_column is not None or len(said) == len(features)
     dated = any(column.kind == DATE for column in features)  # how they are written, and from when they count, is found
     looked = 0 if told and not dated and not declared.bins and not crosses else LOOKED_AT
     plan = TablePlan(features, bits=declared.bits, missing=declared.missing, looked_at=looked)

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from onepass.errors import ModelError, printable
-from onepass.tables.bins import LEADING
 
 NUMBER, CATEGORY, WORDS, DATE, LEFT_OUT = "number", "category", "words", "date", "left out"
 KINDS = (NUMBER, CATEGORY, WORDS, DATE, LEFT_OUT)
@@ -21,6 +20,7 @@ PLAIN, BINS, CROSSES = "plain", "bins", "crosses"  # encodings: each has the fea
 ENCODINGS = (PLAIN, BINS, CROSSES)
 CROSSED = (NUMBER, CATEGORY)  # kinds whose values can be crossed
 MOST_CROSSES = 2016  # pairs: all of 64 columns
+LEADING = 257  # places of a number's leading bits: 0, and two signs × 32 exponents × 4 steps
 BORDERS = ("borders", "coarse")  # fields of a column that are lists of numbers
 
 
