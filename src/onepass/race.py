@@ -48,6 +48,7 @@ FIRST = 1 << 14  # rounds before anything is asked of two entries
 BETS = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)  # λ
 DROPS = 0.01  # δ_e: how probable it may be that the better of two is dropped
 LOOKS = 4  # an octave of rows is looked at 2^LOOKS times
+MANY = 512  # rows that are worth a thread
 OFF = "off"
 ALIKE = {*OPTIONS, "rounds", "classes", "intake", "regimes"}  # what all entries that still run have in common
 
@@ -160,7 +161,8 @@ class Race:
         if self._broken is not None:
             raise self._broken
         alive = self.alive
-        with ThreadExecutor(min(len(alive), cores())) as executor:
+        threads = min(len(alive), cores()) if count(rows) >= MANY else 1
+        with ThreadExecutor(threads) as executor:
             errors = executor.map(lambda entry: entry.feed(rows, y), alive)
         wrong = [error for error in errors if error is not None]
         self._led = None

@@ -161,6 +161,11 @@ def plan(
         messages.note(note)
     if parts.table is not None:
         options = columns.settled(options, parts.table, paths[0], reading, messages)
+        if not (reading.bins or reading.cross or reading.text_column):
+            messages.note(
+                "workers learn the plain encoding alone: a race compares entries row by row, and workers do not see "
+                "the same rows at the same time (--bins and --cross are other encodings)"
+            )
     return ChunkPlan(paths, parts, options, distribution.waves)
 
 

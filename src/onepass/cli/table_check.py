@@ -9,7 +9,7 @@ import numpy as np
 
 from onepass.cli import terminal
 from onepass.errors import printable
-from onepass.tables.plan import DATE, LEFT_OUT, NUMBER, WORDS, Column, TablePlan
+from onepass.tables.plan import DATE, LEFT_OUT, LOOKED_AT, NUMBER, WORDS, Column, TablePlan
 from onepass.text_table import text_table
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = 3  # values shown of a column
 LONG = 18  # letters of one that are shown
+OUTSIDE = 0.1  # share of a column beyond which it is told that bins no longer fit
 
 
 class ColumnCounts:
@@ -27,12 +28,14 @@ class ColumnCounts:
         self.table = table
         self.rows = 0
         self._met = np.zeros(table.width or 1, np.int64)  # rows that each feature stood in
+        self._outgrown = Outgrown(len(table.numbers))
         self._least, self._most = np.full(len(table.numbers), np.inf), np.full(len(table.numbers), -np.inf)
 
     def count(self, rows: Rows) -> None:
         """Look at some more rows."""
         self.rows += len(rows.indptr) - 1
         self._met += np.bincount(rows.indices, minlength=self._met.size)
+        self._outgrown.count(rows)
         own = rows.indices < len(self.table.numbers)
         np.minimum.at(self._least, rows.indices[own], rows.values[own])
         np.maximum.at(self._most, rows.indices[own], rows.values[own])
@@ -50,6 +53,8 @@ class ColumnCounts:
             if self._met[place] < self.rows:  # 0 is not stored
                 least, most = min(least, 0.0), max(most, 0.0)
             found |= {"least": least + shift, "most": most + shift}
+            if column.kind == NUMBER and not column.constant:
+                found["outside"] = self._outgrown.share(place)
         elif column.kind != WORDS and stream.feature_names is not None:
             found["distinct"] = stream.feature_names.distinct(column.name) + bool(column.constant)
         if column.constant:
@@ -61,6 +66,42 @@ class ColumnCounts:
 
         place = len(self.table.numbers) + (hash_of(name, "") & ((1 << self.table.bits) - 1))
         return int(self._met[place]) if place < self._met.size else 0
+
+
+class Outgrown:
+    """How many values of each number lie outside what the first rows held, where bins have their borders."""
+
+    def __init__(self, numbers: int) -> None:
+        self._low, self._high = np.full(numbers, np.inf), np.full(numbers, -np.inf)
+        self._outside = np.zeros(numbers, np.int64)
+        self._rows = 0
+
+    def count(self, rows: Rows) -> None:
+        """Look at some more rows."""
+        size, numbers = len(rows.indptr) - 1, len(self._low)
+        own = rows.indices < numbers
+        values = np.zeros((size, numbers))
+        values[np.repeat(np.arange(size), np.diff(rows.indptr))[own], rows.indices[own]] = rows.values[own]
+        first = values[: max(0, LOOKED_AT - self._rows)]
+        self._low = np.minimum(self._low, first.min(axis=0, initial=np.inf))
+        self._high = np.maximum(self._high, first.max(axis=0, initial=-np.inf))
+        later = values[len(first) :]
+        self._outside += ((later < self._low) | (later > self._high)).sum(axis=0)
+        self._rows += size
+
+    def share(self, place: int) -> float:
+        """Of the rows behind the first."""
+        return float(self._outside[place] / max(1, self._rows - LOOKED_AT))
+
+
+def outgrown(columns: list[terminal.Record]) -> list[str]:
+    """What to tell of numbers that have left where their bins are."""
+    return [
+        f"{100 * column['outside']:.3g} % of column {printable(column['name'])} lie outside what the first {LOOKED_AT} "
+        "rows held: they share the outer bins, and only their leading bits tell them apart"
+        for column in columns
+        if column.get("outside", 0.0) > OUTSIDE
+    ]
 
 
 def _examples(stream: Stream, name: str) -> list[str]:

@@ -217,6 +217,8 @@ def watch_several(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Wat
                 if np.int64(k) == tested:
                     at = _bin(borders[k], rival - own) if wrong[k] else SIDE + places[k]
                     cells[i, 2 * tester], cells[i, 2 * tester + 1] = at, places[k]
+        if first >= 0:
+            cells[i, 4] = wrong[np.uint64(first)]
         recent[entered & np.uint64(RECENT - 1)] = scores[newest]
         entered += np.uint64(1)
         for k in range(slots):

@@ -49,12 +49,14 @@ def look_through(paths: tuple[str, ...], reading: inputs.Reading, messages: term
                 seen.look(chunk, stream)
                 tick(stream.consumed, partial("{:,} rows".format, seen.rows), partial(dict, rows=seen.rows))
         notes = [*stream.notes, *filter(None, [stream.duplicate_reason]), *seen.reasons()]
+    told = _of_table(seen, stream)
+    notes += table_check.outgrown(told.get("columns", []))
     result = {
         "command": "check",
         "format": stream.format,
         "compression": stream.compression,
         **seen.told(),
-        **_of_table(seen, stream),
+        **told,
         "bad": stream.skipped,
         "bad_lines": [words(fault) for fault in stream.faults],
         "notes": [*map(words, notes)],
