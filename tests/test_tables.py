@@ -59,7 +59,15 @@ def test_no_two_formats_share_a_suffix_or_a_beginning():
 def test_every_reading_option_is_an_argument_and_the_other_way_round():
     taken = {*inspect.signature(open_stream).parameters, *Limits._fields, *READER_OPTIONS}
     assert READING - taken == {"max_bad"}
-    unnamed = {"labelled", "features", "quote", "kinds", "named", "plan"}  # of a command or a model, and TSV's quotes
+    unnamed = {
+        "labelled",
+        "features",
+        "quote",
+        "kinds",
+        "named",
+        "plan",
+        "wide",
+    }  # of a command or a model, and TSV's quotes
     assert unnamed == READER_OPTIONS - READING
     assert set(inputs.KEPT) <= READER_OPTIONS
 

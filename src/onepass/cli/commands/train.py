@@ -56,6 +56,21 @@ class Request:
     max_memory: int | None = option(type=Size(), help="Refuse a run that may need more.")
     dry_run: bool = option(is_flag=True, help="Check files and options, and tell what is there; learn nothing.")
     show_code: bool = option(is_flag=True, help="Print the equivalent Python and stop.")
+    race: str | None = option(
+        metavar="off|ENTRIES",
+        help="Entries, with commas between, that learn from the same rows: encodings plain, bins, crosses, or "
+        "learners; the best certified is deployed.  [default: the encodings that a table has]",
+        about={"section": inputs.RACE},
+    )
+
+    def entries(self, options: Arguments, reading: inputs.Reading) -> tuple[str, ...] | None:
+        """Who takes part in a race, as far as that is known before the first row."""
+        from onepass.training import entries_asked
+
+        try:
+            return entries_asked(self.race, options, reading.arguments())
+        except ValueError as error:
+            raise click.UsageError(f"--{error}") from None
 
     def arguments(self) -> Arguments:
         """What a `Pass` is told of it."""
@@ -86,33 +101,12 @@ def _cost(text: str) -> tuple[tuple[float | str, float | str], float]:
         raise click.UsageError(f"--cost {text}: LABEL,PREDICTION=NUMBER expected, such as yes,no=5") from None
 
 
-@dataclass(frozen=True)
-class Racing:
-    """What learns side by side from the same rows."""
-
-    race: str | None = option(
-        metavar="off|ENTRIES",
-        help="Entries, with commas between, that learn from the same rows: encodings plain, bins, crosses, or "
-        "learners; the best certified is deployed.  [default: the encodings that a table has]",
-    )
-
-    def entries(self, options: Arguments, reading: inputs.Reading) -> tuple[str, ...] | None:
-        """Who takes part, as far as that is known before the first row."""
-        from onepass.training import entries_asked
-
-        try:
-            return entries_asked(self.race, options, reading.arguments())
-        except ValueError as error:
-            raise click.UsageError(f"--{error}") from None
-
-
 @click.command("train", cls=Sectioned)
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...", type=click.Path())
 @options_of(Request, "Options")
 @distributed.options
 @training.options
 @inputs.options
-@options_of(Racing, inputs.RACE)
 @checkpoints.options
 @terminal.message_options
 def command(
@@ -121,7 +115,6 @@ def command(
     distribution: distributed.Distribution,
     learning: training.Learning,
     reading: inputs.Reading,
-    racing: Racing,
     checkpointing: checkpoints.Checkpointing,
     messages: terminal.Messages,
 ) -> None:
@@ -148,13 +141,9 @@ def command(
     options = learning.arguments() | request.arguments() | {"max_features": reading.max_columns}
     if learning.bound == "dekel2008" and request.conversion == "frozen":
         raise click.UsageError("--bound dekel2008: frozen models are certified by betting; add --conversion cutoff")
-    entries = racing.entries(options, reading)
+    entries = request.entries(options, reading)
     if distribution.asked:
         _check_several(request, distribution, reading)
-        if racing.race not in (None, "off"):
-            raise click.UsageError(
-                "--race: workers restart their learners in every wave, and entries are not compared there; leave it out"
-            )
     if request.dry_run:
         training.make(options)
         check.look_through(paths, reading, messages)
@@ -217,6 +206,10 @@ def _check_several(
     reading: inputs.Reading,
 ) -> None:
     """Refuse options that several workers cannot follow."""
+    if request.race not in (None, "off"):
+        raise click.UsageError(
+            "--race: entries are compared row by row, and workers do not see the same rows at once; leave it out"
+        )
     if request.max_memory is not None:
         raise click.UsageError("--max-memory is for one process; workers have --memory-limit, an option of Dask's")
     distributed.check(distribution, reading, request.output)
