@@ -91,7 +91,7 @@ def test_what_the_program_that_started_us_took_is_not_counted():
 
 
 def test_a_small_table_needs_little(folder):
-    done = onepass(folder, "train", "small.csv", "--max-memory", "4GB", "-v")
+    done = onepass(folder, "train", "small.csv", "--race", "off", "--max-memory", "4GB", "-v")
     assert "trace 0 MB; 2 features" in done.stderr
 
 
