@@ -92,7 +92,7 @@ The command line wins over the environment, and that over the file. ONEPASS_CONF
   {"schema": 2, "event": "result", "command": "train", "rows": …, "certificate": {"risk": …, "delta": …, …}, …}
 
 Certificates have: risk, delta, covers, conversion, choice, bound, loss, loss_bound, empirical, counted, rounds,
-assumptions, withheld, repeated, drift, baseline, beats_baseline, rates, threshold.
+assumptions, withheld, repeated, drift, baseline, beats_baseline, rates, threshold, entries.
 baseline is what always saying the most frequent label would do: label, error.
 choice is {"value": …, "words": …}: the cutoff k (cutoff), the first round (suffix), the number of the hypothesis (last,
 longest), the round at which the model was frozen (frozen) or the logarithm to base 2 of it (validation); null for
