@@ -26,7 +26,7 @@ from onepass.models import LinearModel
 from onepass.scale import connect, cut, learn, local_workers
 from onepass.scale.clusters import tls_faults
 from onepass.scale.executors import DaskExecutor
-from onepass.scale.kmeans import kmeans
+from onepass.scale.lloyd import kmeans
 from strategies import csr, dyadic
 
 CHUNKS = 6

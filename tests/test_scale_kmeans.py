@@ -6,7 +6,7 @@ import scipy.sparse
 
 from onepass.cluster import KMeans
 from onepass.errors import DataError
-from onepass.scale.kmeans import kmeans
+from onepass.scale.lloyd import kmeans
 
 
 def points(seed=0, rows=900):

@@ -40,7 +40,7 @@ _HOME = {
     "combine": "trace",
     "load": "voted",
     "merge": "trace",
-    "regret": "regret",
+    "regret": "regret_bound",
     "train": "training",
 }
 __all__ = sorted(_HOME)

@@ -41,7 +41,7 @@ from onepass.models import LinearModel
 from onepass.options import OPTIONS, Options
 from onepass.outputs import NEVER, outputs_of, spread_if
 from onepass.regimes import Regimes
-from onepass.regret import Regret, regret
+from onepass.regret_bound import Regret, regret
 from onepass.rows import AnyRows, Floats, Ints, must_be_finite, part, take
 from onepass.runs import RENEW, Carried, Frame, LearnerRun, UnsoundError, begin
 from onepass.scaling import AUTO_ROWS, RowScaling
@@ -784,7 +784,7 @@ class Pass(Options, Certified):
         }
 
     def regret(self, X: Any, y: Any, comparator: Any = None) -> Regret:
-        """The regret on all the rows of the pass, fed again for their labels: see onepass.regret."""
+        """The regret on all the rows of the pass, fed again for their labels: see onepass.regret_bound."""
         batch = self.intake.check(self.intake.take(X, y))
         rows = self.scaling.scale(batch.piece(0, len(batch.y)))
         return regret(self._trace(), rows, batch.y, comparator)
