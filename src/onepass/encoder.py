@@ -22,16 +22,9 @@ from onepass.tables.reading import joined, places_of
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Numbers, categories, texts and dates of a table as sparse rows: what `onepass.train` makes of them.
 
-    numeric, categorical, text, date, ignore
-               columns, by name or place, that are numbers, categories, texts or dates, or are left out, whatever they
-               look like; None: none is declared. What the others are is decided by the first 256 rows that are fitted.
-    missing    "indicator": a missing value (null, NaN, NA, ?, an empty text) is a feature of its own, and a missing
-               number the column's median besides; "zero": it is nothing; "error"
-    bits       categories and words are hashed into 2^bits places
-
     X is a DataFrame (pandas, polars), a pyarrow Table, RecordBatch or RecordBatchReader, whatever has
-    `__arrow_c_stream__`, or an array, whose columns are called x0, x1, …. `fit` and `partial_fit` read streams batch by
-    batch. The output has the numbers, then the hashed features that were met while it was fitted, in the order of
+    `__arrow_c_stream__`, or an array, whose columns are called x0, x1, …. `fit` and `partial_fit` read streams batch
+    by batch. The output has the numbers, then the hashed features that were met while it was fitted, in the order of
     their places; others are left out.
 
     Behind an encoder that was fitted on the rows that a model learns from, a certificate holds only if the kind of
@@ -39,9 +32,30 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     how they are read. `kinds_declared_` says which it is. (`onepass.train` needs no declaration: it counts none of the
     rows that decided.)
 
-    Attributes: `plan_`, what each column is; `kinds_declared_`, whether that was all declared; `n_features_in_`;
-    `feature_names_in_`, where columns have names.
+    Parameters
+    ----------
+    numeric, categorical, text, date, ignore : list of str or int, or None, default None
+        Columns, by name or place, that are numbers, categories, texts or dates, or are left out, whatever they look
+        like. None: none is declared. What the others are is decided by the first 256 rows that are fitted.
+    missing : str, default "indicator"
+        "indicator": a missing value (null, NaN, NA, ?, an empty text) is a feature of its own, and a missing number
+        the column's median besides; "zero": it is nothing; "error".
+    bits : int, default 18
+        Categories and words are hashed into 2^bits places.
 
+    Attributes
+    ----------
+    plan_ : TablePlan
+        What each column is.
+    kinds_declared_ : bool
+        Whether that was all declared.
+    n_features_in_ : int
+        Columns.
+    feature_names_in_ : array
+        Their names, where they have some.
+
+    Examples
+    --------
     >>> import pyarrow
     >>> table = pyarrow.table({"job": ["cook", "poet", "cook", None], "age": [31.0, 27.5, None, 60.0]})
     >>> encoder = TableEncoder(categorical=["job"], numeric=["age"]).fit(table)

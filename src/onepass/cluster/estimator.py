@@ -26,37 +26,58 @@ ALGORITHMS = ("lloyd", "elkan")
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """k-means: Lloyd's iteration, exactly, from k-means++ seeds.
 
-    n_clusters      how many clusters
-    init            "k-means++" (plain, with its guarantee), "greedy-k-means++", "local-search++", "k-means||", "random"
-                    (see `draw_seeds`), an array of centres, or a callable (X, n_clusters, random_state) → centres
-    n_init          how many seedings, of which the best result is kept; "auto" is 1, but 10 for "random" and callables
-    max_iter, tol   stop after so many iterations, or when the centres' squared shift falls to tol times the mean
-                    variance of the columns; tol=0 goes on until no label changes
-    verbose         1 prints a line for each iteration, and where and why each seeding's iterations ended
-    random_state    seed, RandomState or None
-    copy_x          X is never written to, so both values do the same
-    algorithm       "lloyd" or "elkan", two ways to the same result: distances are left out by bounds in either case,
-                    so both run the same, in memory that does not grow with rows × clusters
-    delta           the statement of quality holds with probability 1 − delta
-    batch_size      rows that `partial_fit` learns from at a time
-    threads         None for all cores; the result is the same, bit for bit, for any number
-    callback        called after each iteration with (iteration, inertia, squared shift)
-
-    All but the last four are scikit-learn's, and mean what they mean there. Differs: "k-means++" is plain D² sampling,
-    where scikit-learn's keeps the best of several draws, which is "greedy-k-means++" here.
-
-    After `fit` it has
-
-    cluster_centers_, labels_, inertia_, n_iter_
-                    as in scikit-learn; the inertia is summed anew from the labels
-    history_        the inertia of each iteration's clusters about their means
-    potentials_     the potential of each seeding (all n_init of them)
-    quality_        a `Quality`, how far from the optimum the inertia can be; None unless init is "k-means++" or
-                    "local-search++", to which the theorem applies
+    All but the last four parameters are scikit-learn's, and mean what they mean there. Differs: "k-means++" is plain
+    D² sampling, where scikit-learn's keeps the best of several draws, which is "greedy-k-means++" here.
 
     A cluster that loses its last row starts again at the row farthest from its centre. With fewer distinct rows than
     clusters the surplus clusters stay empty, and a ConvergenceWarning says so.
 
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        How many clusters.
+    init : str, array_like or callable, default "k-means++"
+        "k-means++" (plain, with its guarantee), "greedy-k-means++", "local-search++", "k-means||", "random" (see
+        `draw_seeds`), an array of centres, or a callable (X, n_clusters, random_state) → centres.
+    n_init : int or "auto", default "auto"
+        How many seedings, of which the best result is kept; "auto" is 1, but 10 for "random" and callables.
+    max_iter : int, default 300
+        Stop after so many iterations.
+    tol : float, default 1e-4
+        Stop when the centres' squared shift falls to tol times the mean variance of the columns; 0 goes on until no
+        label changes.
+    verbose : int, default 0
+        1 prints a line for each iteration, and where and why each seeding's iterations ended.
+    random_state : int, RandomState or None, default None
+        Seed.
+    copy_x : bool, default True
+        X is never written to, so both values do the same.
+    algorithm : str, default "lloyd"
+        "lloyd" or "elkan", two ways to the same result: distances are left out by bounds in either case, so both run
+        the same, in memory that does not grow with rows × clusters.
+    delta : float, default 0.05
+        The statement of quality holds with probability 1 − delta.
+    batch_size : int, default 1024
+        Rows that `partial_fit` learns from at a time.
+    threads : int or None, default None
+        None for all cores; the result is the same, bit for bit, for any number.
+    callback : callable or None, default None
+        Called after each iteration with (iteration, inertia, squared shift).
+
+    Attributes
+    ----------
+    cluster_centers_, labels_, inertia_, n_iter_
+        As in scikit-learn; the inertia is summed anew from the labels.
+    history_ : array
+        The inertia of each iteration's clusters about their means.
+    potentials_ : array
+        The potential of each seeding (all n_init of them).
+    quality_ : Quality or None
+        How far from the optimum the inertia can be; None unless init is "k-means++" or "local-search++", to which the
+        theorem applies.
+
+    Examples
+    --------
     >>> points = [[0.0, 0.0], [0.0, 2.0], [10.0, 0.0], [10.0, 2.0]]
     >>> model = KMeans(n_clusters=2, n_init=5, random_state=0).fit(points)
     >>> sorted(model.cluster_centers_.tolist()), model.inertia_

@@ -59,12 +59,31 @@ def kmeans_plusplus(
 ) -> tuple[npt.NDArray[Any], Ints]:
     """k rows of X to start k-means from, and their places in X, as scikit-learn's function of this name gives them.
 
-    n_local_trials   rows drawn each step, of which the best is kept. None is 1, plain D² sampling, whose guarantee
-                     E φ ≤ 8(ln k + 2)·φ_OPT more trials do not inherit. Differs: scikit-learn's None is 2 + ⌊ln k⌋
-    x_squared_norms  looked at for its length only: distances are taken directly, not through norms
-
     `draw_seeds` has other ways to draw, and says the potential.
 
+    Parameters
+    ----------
+    X : array_like or CSR
+        Rows.
+    n_clusters : int
+        How many to draw.
+    sample_weight : array_like or None, default None
+        One for each row. None: all 1.
+    x_squared_norms : array_like or None, default None
+        Looked at for its length only: distances are taken directly, not through norms.
+    random_state : int, RandomState or None, default None
+        Seed.
+    n_local_trials : int or None, default None
+        Rows drawn each step, of which the best is kept. None is 1, plain D² sampling, whose guarantee E φ ≤ 8(ln k +
+        2)·φ_OPT more trials do not inherit. Differs: scikit-learn's None is 2 + ⌊ln k⌋.
+
+    Returns
+    -------
+    (array, array)
+        The rows drawn, and their places in X.
+
+    Examples
+    --------
     >>> centers, indices = kmeans_plusplus([[0.0], [0.0], [8.0], [8.0]], 2, random_state=0)
     >>> sorted(centers.ravel().tolist())
     [0.0, 8.0]
@@ -93,15 +112,37 @@ def draw_seeds(
 ) -> Seeding:
     """k rows of X to start k-means from, with their potential.
 
-    method  "k-means++"         plain D² sampling, the one with the guarantee E φ ≤ 8(ln k + 2)·φ_OPT
-            "greedy-k-means++"  each step draws `n_local_trials` rows (2 + ⌊ln k⌋ by default) and keeps the best: often
-                                better, but **without** that guarantee
-            "local-search++"    plain sampling, then 3k swaps are tried: slower, better, and the guarantee stays
-            "k-means||"         a few passes over the rows instead of k, then plain sampling among what they found
-            "random"            rows drawn without replacement, ∝ weight
-
     With fewer distinct rows than clusters, drawing stops when Σ w·D² = 0 and the remaining centres repeat the first.
 
+    Parameters
+    ----------
+    X : array_like or CSR
+        Rows.
+    n_clusters : int
+        How many to draw.
+    sample_weight : array_like or None, default None
+        One for each row. None: all 1.
+    method : str, default "k-means++"
+        * "k-means++": plain D² sampling, the one with the guarantee E φ ≤ 8(ln k + 2)·φ_OPT
+        * "greedy-k-means++": each step draws `n_local_trials` rows and keeps the best: often better, but **without**
+          that guarantee
+        * "local-search++": plain sampling, then 3k swaps are tried: slower, better, and the guarantee stays
+        * "k-means||": a few passes over the rows instead of k, then plain sampling among what they found
+        * "random": rows drawn without replacement, ∝ weight
+    n_local_trials : int or None, default None
+        Rows drawn each step of "greedy-k-means++". None: 2 + ⌊ln k⌋.
+    random_state : int, RandomState or None, default None
+        Seed.
+    threads : int or None, default None
+        None: all cores; the result is the same for any number.
+
+    Returns
+    -------
+    Seeding
+        The centres, their places in X, and their potential.
+
+    Examples
+    --------
     >>> draw_seeds([[0.0], [0.0], [8.0], [8.0]], 2, random_state=0).potential
     0.0
     """

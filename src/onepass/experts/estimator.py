@@ -45,22 +45,36 @@ class ExpertsClassifier(ClassifierMixin, _BaseComposition):  # type: ignore[misc
     examples that an expert had not seen, and no expert needs tuning beforehand: put the candidates in a grid
     (`expert_grid`) and let the vote find out.
 
-    experts         list of (name, estimator) with `partial_fit`; None: hinge and logistic `SGDClassifier`s at three
-                    learning rates
-    forecaster      WeightedMajority, RandomizedWeightedMajority, Hedge or FixedShare: how weights are learned from
-                    mistakes; None: `Hedge()`, which has no parameter
-    block_size      examples that are predicted and voted on before any of them is learned. With 1, cutting the stream
-                    elsewhere changes nothing; blocks of 100 are about a hundred times as fast, and the ends of the
-                    calls become part of the result
+    Parameters
+    ----------
+    experts : list of (name, estimator) or None, default None
+        Estimators with `partial_fit`. None: hinge and logistic `SGDClassifier` at three learning rates.
+    forecaster : forecaster or None, default None
+        WeightedMajority, RandomizedWeightedMajority, Hedge or FixedShare: how weights are learned from mistakes. None:
+        `Hedge()`, which has no parameter.
+    block_size : int, default 1
+        Examples that are predicted and voted on before any of them is learned. With 1, cutting the stream elsewhere
+        changes nothing; blocks of 100 are about a hundred times as fast, and the ends of the calls become part of the
+        result.
 
-    After `fit` it has
+    Attributes
+    ----------
+    experts_ : list
+        The fitted estimators.
+    weights_ : array
+        The experts' weights, which sum to 1.
+    mistakes_ : int
+        What the vote got wrong before learning it, of `rounds_` examples.
+    rounds_ : int
+        Examples judged; the first block is only learned.
+    run_ : Run
+        The last call's losses, regret and bound. A round's loss is the weight of the experts that are wrong, so the
+        vote makes at most 2·loss mistakes (when block_size is 1).
+    classes_ : array
+        The labels.
 
-    experts_        list of fitted estimators;  classes_;  n_features_in_;  feature_names_in_
-    weights_        the experts' weights, which sum to 1
-    mistakes_       what the vote got wrong before learning it, of rounds_ examples (the first block is only learned)
-    run_            the last call's `Run`: losses, regret and bound. A round's loss is the weight of the experts that
-                    are wrong, so the vote makes at most 2·loss mistakes (when block_size is 1)
-
+    Examples
+    --------
     >>> from sklearn.datasets import make_classification
     >>> X, y = make_classification(300, random_state=0)
     >>> model = ExpertsClassifier().fit(X, y)

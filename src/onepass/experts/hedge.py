@@ -36,19 +36,23 @@ class _MixtureForecaster(Forecaster):
 class Hedge(_MixtureForecaster):
     """Spreads its stake over the experts with p_i ∝ exp(−η·loss_i), and loses Σ p_i·ℓ_i in a round.
 
-    An expert's loss is |advice − outcome|, both in [0, 1]. For losses of your own leave the outcomes out: a loss is
-    what advice about the outcome 0 costs.
+    An expert's loss is the distance of advice and outcome, both in [0, 1]. For losses of your own leave the outcomes
+    out: a loss is what advice about the outcome 0 costs. With N experts, after T rounds, its loss is at most that of
+    the best expert and::
 
-    `rate` is η > 0, `Horizon(T)`, `Doubling()`, `Anytime()` or `AdaHedge()`, the default, which has no parameter.
+        η               ln N/η + ηT/8
+        Horizon(T)      √(T ln N/2)
+        Anytime()       2√(T ln N/2) + √(ln N/8)
+        Doubling()      2.42√(T ln N)
+        AdaHedge()      √(T ln N) + (4/3) ln N + 2
 
-    | rate          | loss − best ≤                      |
-    |---------------|------------------------------------|
-    | η             | ln N/η + ηT/8                      |
-    | `Horizon(T)`  | √(T ln N/2)                        |
-    | `Anytime()`   | 2√(T ln N/2) + √(ln N/8)           |
-    | `Doubling()`  | 2.42√(T ln N)                      |
-    | `AdaHedge()`  | √(T ln N) + (4/3) ln N + 2         |
+    Parameters
+    ----------
+    rate : float, Horizon, Doubling, Anytime, AdaHedge or None, default None
+        η > 0, `Horizon(T)`, `Doubling()`, `Anytime()` or `AdaHedge()`. None: `AdaHedge()`, which has no parameter.
 
+    Examples
+    --------
     >>> run = Hedge().run([[0.0, 1.0], [0.25, 0.5], [0.0, 1.0]])
     >>> run.best, run.best_loss, round(run.loss, 3)
     (0, 0.25, 0.953)

@@ -40,9 +40,32 @@ def oracle(
 ) -> Oracle:
     """The best single expert, and the best sequence of experts with at most `switches` changes.
 
-    Losses are |advice − outcome|, or the advice itself without outcomes. To follow an expert that sleeps costs 1.
-    Time grows with rounds × experts × switches, memory with rounds × switches.
+    Losses are the distance of advice and outcome, or the advice itself without outcomes. To follow an expert that
+    sleeps costs 1. Time grows with rounds × experts × switches, memory with rounds × switches.
 
+    Parameters
+    ----------
+    advice : array_like
+        (rounds, experts), in [0, 1]; NaN: the expert sleeps.
+    outcomes : array_like or None, default None
+        What came true in each round, in [0, 1]. None: advice is losses.
+    switches : int, default 0
+        How often the sequence may change.
+    awake : array_like or None, default None
+        (rounds, experts), False where an expert sleeps.
+
+    Returns
+    -------
+    Oracle
+        The best expert and the best sequence, with their losses.
+
+    Raises
+    ------
+    DataError
+        If advice or outcomes are not such, or the sequence is too long to be remembered.
+
+    Examples
+    --------
     >>> known = oracle([[0, 1], [0, 1], [1, 0]], switches=1)
     >>> known.best, known.loss, known.sequence, known.sequence_loss
     (0, 1.0, array([0, 0, 1]), 0.0)

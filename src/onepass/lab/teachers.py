@@ -18,8 +18,21 @@ from onepass.smooth.functions import Function, Quadratic, SoftCommittee, size, v
 
 @dataclass(frozen=True)
 class PerceptronTeacher:
-    """y = sgn(W₀·S), turned over with probability p; S ~ N(U, 1) in N dimensions, |U| = u, U·W₀ = q₀.
+    """y = sgn(W₀·S), turned over with probability p; S ~ N(U, 1) in N dimensions, `‖U‖ = u`, U·W₀ = q₀.
 
+    Parameters
+    ----------
+    N : int
+        Inputs.
+    p : float, default 0.0
+        Output noise, in [0, ½).
+    u : float, default 0.0
+        The length of the mean of the inputs.
+    q0 : float, default 0.0
+        Its projection on the teacher; between −u and u.
+
+    Examples
+    --------
     >>> round(PerceptronTeacher(N=250, p=0.2, u=4.0, q0=-1.95).shift_along_teacher, 4)
     -0.1256
     >>> S, y = PerceptronTeacher(N=5).sample(1000, seed=0)
@@ -40,7 +53,7 @@ class PerceptronTeacher:
         if not 0.0 <= self.u < math.inf:
             raise ValueError(f"u: a length expected, got {self.u!r}")
         if not abs(self.q0) <= self.u:
-            raise ValueError(f"q0: U·W₀ is at most |U| = {self.u!r} in size, got {self.q0!r}")
+            raise ValueError(f"q0: U·W₀ is at most ‖U‖ = {self.u!r} in size, got {self.q0!r}")
 
     @property
     def centred(self) -> bool:
@@ -48,7 +61,7 @@ class PerceptronTeacher:
 
     @property
     def side(self) -> float:
-        """The part of |U| across W₀."""
+        """The part of ‖U‖ across W₀."""
         return math.sqrt(max(self.u**2 - self.q0**2, 0.0))
 
     @property

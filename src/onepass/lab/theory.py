@@ -132,15 +132,45 @@ def noisy_flow(
 ) -> Flow:
     """Overlaps (R, q) of a student of a noisy perceptron with shifted inputs, from `start` at α = 0.
 
-    With F = ⟨e·y·(S − T)⟩ of the module's head, dW/dα = η·(F − W·(F·W)) − ½η²·ε_g·W, projected on W₀ and U; near
-    the teacher this is barkai1995, eq. 14. A learned T is T + B/⟨y⟩, B the noise of the running average ⟨y·S⟩: it is
-    orthogonal to W₀ and U, |B|² = 1/α, and F gains −(m/⟨y⟩)·B. Its overlap with W, G = α·(B·W), closes the system:
+    With F = ⟨e·y·(S − T)⟩ of the module's head, dW/dα = η·(F − W·(F·W)) − ½η²·ε_g·W, projected on W₀ and U; near the
+    teacher this is barkai1995, eq. 14. A learned T is T + B/⟨y⟩, B the noise of the running average ⟨y·S⟩: it is
+    orthogonal to W₀ and U, `|B|² = 1/α`, and F gains −(m/⟨y⟩)·B. Its overlap with W, G = α·(B·W), closes the system::
 
         dG/dα = η·ε_g + η·α·(F·B) − G·(η·F·W + ½η²·ε_g),      F·B = −φ(q)·G/α − m/(⟨y⟩·α)
 
     (the first term: the example that moves W also enters the average). The shift starts at α = warmup.
 
-    Weighted, with g(W) = ⟨sgn(W·S)·S⟩ = erf(q/√2)·U + 2φ(q)·W and g₀ = g(W₀):  F = −½·(g(W) − g₀·(g₀·g(W))/|g₀|²).
+    Weighted, with g(W) = ⟨sgn(W·S)·S⟩ = erf(q/√2)·U + 2φ(q)·W and g₀ = g(W₀)::
+
+        F = −½·(g(W) − g₀·(g₀·g(W))/|g₀|²)
+
+    Parameters
+    ----------
+    teacher : PerceptronTeacher
+        Who gives the labels.
+    schedule : Schedule
+        The rate.
+    alphas : array_like
+        Where to look, rising.
+    shift : str, default "none"
+        "none", "exact", "learned" or "weighted": how inputs are shifted.
+    start : tuple[float, float], default (0.0, 0.0)
+        (R, q) at α = 0.
+    warmup : float, default 20.0
+        α from which inputs are shifted.
+
+    Returns
+    -------
+    Flow
+        `R`, `q` and `error` at every α.
+
+    Examples
+    --------
+    >>> from onepass.schedules import noisy_optimum
+    >>> teacher = PerceptronTeacher(N=250, p=0.2, u=4.0, q0=-1.95)
+    >>> flow = noisy_flow(teacher, noisy_optimum(250, -1.95), [100.0, 1000.0], shift="exact", start=(0.5, -1.0))
+    >>> bool(0.2 < flow.error[1] < flow.error[0] < 0.5)
+    True
     """
     schedule = checked(schedule)
     kappa = teacher.shift_along_teacher if shift in ("exact", "learned") else 0.0

@@ -88,17 +88,25 @@ weighs = by_type({Shifted: _weighs})  # weighs(rule, t): whether ψ is fixed by 
 class ShiftedPerceptron(Learner):
     """The normalised perceptron stepping along x − T: it tends to the teacher though labels are turned over at random.
 
-    schedule    η(t): one of onepass.schedules or a function of t; None: NoisyPowerLaw(2, 0.75, N, q0=1), which falls
-                slowly enough for any q₀ (z = 1 is better where q₀ is known: `noisy_optimum`)
-    N           the number of inputs; None: the number of features declared on the pass (the estimator declares it)
-    warmup      α = t/N from which x is shifted; the plain rule runs until then
-    weighting   T(x) = ψ(x)·⟨y·x⟩/⟨y·ψ⟩: "uniform" (ψ ≡ 1, for labels that are not balanced), "linear" (ψ = v·x),
-                "halfspace" (ψ = [v·x > 0]), v the mean of y·x in the warm-up; "auto": uniform if |Σy| > 3√t at the
-                end of the warm-up (and not before round 1,000), else linear
-
-    Two classes. T is used while |Σy·ψ| > 3√(Σψ²), and a model says if it is not. With ψ ≡ 1 the constant feature of
+    Two classes. T is used while `|Σy·ψ| > 3√(Σψ²)`, and a model says if it is not. With ψ ≡ 1 the constant feature of
     an intercept has T = 1, so the intercept stays where the plain rule left it.
 
+    Parameters
+    ----------
+    schedule : schedule, callable or None, default None
+        η(t): one of `onepass.schedules` or a function of t. None: NoisyPowerLaw(2, 0.75, N, q0=1), which falls slowly
+        enough for any q₀ (z = 1 is better where q₀ is known: `noisy_optimum`).
+    N : float or None, default None
+        The number of inputs; None: the number of features declared on the pass (the estimator declares it).
+    warmup : float, default 20.0
+        α = t/N from which x is shifted; the plain rule runs until then.
+    weighting : str, default "auto"
+        T(x) = ψ(x)·⟨y·x⟩/⟨y·ψ⟩: "uniform" (ψ ≡ 1, for labels that are not balanced), "linear" (ψ = v·x), "halfspace"
+        (ψ = [v·x > 0]), v the mean of y·x in the warm-up. "auto": uniform if `|Σy| > 3√t` at the end of the warm-up
+        (and not before round 1,000), else linear.
+
+    Examples
+    --------
     >>> ShiftedPerceptron(N=50, weighting="uniform").rule(Setting())[:3]
     (NoisyPowerLaw(eta0=2.0, z=0.75, N=50.0, q0=1.0), 50.0, 20.0)
     """

@@ -29,15 +29,30 @@ MOST_TABLES = 2  # classes up to which every pair of label and prediction is loo
 class Monitor:
     """A model in use: `observe` its rows, in batches or one by one, and ask for `result` at any time.
 
-    model   a `LinearModel` with its certificate, as `Pass.model` gives it or `LinearModel.load` reads it
-    delta   a false alarm, although all that was certified is true, comes with at most this probability, however long
-            the model is watched
-    risk    what the risk should be at most, in place of what was certified
-    seed    breaks ties among scores
-
     Half of `delta` is for the risk, the other half is shared by the certified rates and the scores. Rows with labels
     must not be chosen by their labels or by whether the prediction was right.
 
+    Parameters
+    ----------
+    model : LinearModel
+        With its certificate, as `Pass.model` gives it or `LinearModel.load` reads it.
+    delta : float, default 0.01
+        A false alarm, although all that was certified is true, comes with at most this probability, however long the
+        model is watched.
+    risk : float or None, default None
+        What the risk should be at most, in place of what was certified.
+    seed : int, default 0
+        Breaks ties among scores.
+
+    Raises
+    ------
+    ModelError
+        If the model has weights that are no numbers.
+    ValueError
+        If an argument cannot be so.
+
+    Examples
+    --------
     >>> from onepass import Pass
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(4000, 3))

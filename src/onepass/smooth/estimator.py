@@ -25,16 +25,57 @@ from onepass.structure import check_structure, refuse_masked
 class SmoothThresholdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """sgn f(x; W) for a differentiable f, learned in one pass and cutoff-averaged, with a certificate.
 
-    function, gradient, parameters, hidden, schedule, start, weighting, warmup
-                    as in `onepass.smooth.SmoothThreshold`; f sees x with a last feature 1 if fit_intercept
-    conversion      "cutoff": W is the cutoff average; "last": the last one, which has no certificate
-    delta, bound    of the certificate, in 0-1 loss; it speaks of the members of the average
-    check_gradient  whether to compare the gradient with finite differences, at the first row, before learning
-    shuffle         whether `fit` puts the rows in random order
-    random_state    seed of the shuffling and of the first W
-
     Two classes, dense rows. A function of your own is called once per row: compile it with numba where that counts.
 
+    Parameters
+    ----------
+    function : str or callable, default "committee"
+        "linear", "committee" (soft, with `hidden` units), "quadratic", a NamedTuple of `onepass.smooth.functions`, or
+        a function f(W, x) of your own.
+    gradient : callable or None, default None
+        Of a function of your own: gradient(W, x), an array like W.
+    parameters : int or None, default None
+        Of a function of your own: the length of W.
+    hidden : int, default 3
+        Units of the committee.
+    schedule : schedule, callable or None, default None
+        η(t): one of `onepass.schedules` or a function of t. None: 1/(inputs·√t).
+    start : array_like or None, default None
+        W before the first row. None: 0 for linear and quadratic, else small random numbers.
+    conversion : str, default "cutoff"
+        "cutoff": W is the cutoff average; "last": the last one, which has no certificate.
+    delta : float, default 0.05
+        The certificate fails with at most this probability; it is in 0-1 loss and speaks of the members of the
+        average.
+    bound : str, default "betting"
+        "betting" or "dekel2008".
+    fit_intercept : bool, default True
+        Whether f sees x with a last feature 1.
+    check_gradient : bool, default False
+        Whether to compare the gradient with finite differences, at the first row, before learning.
+    shuffle : bool, default True
+        Whether `fit` puts the rows in random order.
+    random_state : int, RandomState or None, default 0
+        Seed of the shuffling and of the first W.
+    weighting : str or None, default None
+        How gradients are shifted so that output noise cancels: "uniform", "halfspace", "auto", or None: not at all. It
+        costs a gradient for every row, not only for mistakes.
+    warmup : float or None, default None
+        Rows until gradients are shifted. None: 100 for each parameter.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        What is certified of the members of the average.
+    weights_ : array
+        W of the model that predicts.
+    last_ : array
+        The last W.
+    classes_ : array
+        The two labels.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(4000, 2))
     >>> ring = np.where((X**2).sum(axis=1) > 1.4, "out", "in")

@@ -23,18 +23,32 @@ NAMES = ("linear", "committee", "quadratic")
 class SmoothThreshold(NonlinearLearner):
     """y = sgn f(x; W) for a differentiable f; W ← W + η(t)·y·∇f(x; W) after a mistake. See barkai1995, eq. 19-20.
 
-    function    "linear", "committee" (soft, with `hidden` units), "quadratic", a NamedTuple of `functions`,
-                or a function f(W, x) of your own, then with
-    gradient    gradient(W, x), an array like W, and
-    parameters  the length of W
-    schedule    η(t): one of onepass.schedules or a function of t; None: 1/(inputs·√t)
-    start       W before the first row; None: 0 for linear and quadratic, else small random numbers
-    weighting   how gradients are shifted so that output noise cancels: "uniform", "halfspace", "auto", or None: not at
-                all; see `onepass.smooth.shift`. It costs a gradient for every row, not only for mistakes
-    warmup      rows until gradients are shifted; None: 100 for each parameter
+    Its hypotheses are no linear models: it learns through `onepass.CutoffAverager`, in
+    `onepass.SmoothThresholdClassifier`.
 
-    Its hypotheses are no linear models: it learns through `onepass.CutoffAverager`, in SmoothThresholdClassifier.
+    Parameters
+    ----------
+    function : str or callable, default "committee"
+        "linear", "committee" (soft, with `hidden` units), "quadratic", a NamedTuple of `onepass.smooth.functions`, or
+        a function f(W, x) of your own.
+    gradient : callable or None, default None
+        Of a function of your own: gradient(W, x), an array like W.
+    parameters : int or None, default None
+        Of a function of your own: the length of W.
+    hidden : int, default 3
+        Units of the committee.
+    schedule : schedule, callable or None, default None
+        η(t): one of `onepass.schedules` or a function of t. None: 1/(inputs·√t).
+    start : array_like or None, default None
+        W before the first row. None: 0 for linear and quadratic, else small random numbers.
+    weighting : str or None, default None
+        How gradients are shifted so that output noise cancels: "uniform", "halfspace", "auto", or None: not at all. It
+        costs a gradient for every row, not only for mistakes.
+    warmup : float or None, default None
+        Rows until gradients are shifted. None: 100 for each parameter.
 
+    Examples
+    --------
     >>> learner = SmoothThreshold("quadratic")
     >>> function = learner.function_of(inputs=2)
     >>> W = learner.first_weights(function, 2, np.random.default_rng(0))
