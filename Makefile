@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 LOWEST := .venv-lowest
 
-.PHONY: demo test test-lowest lint bench clean
+.PHONY: demo test test-lowest lint docs bench clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -34,9 +34,18 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The site, in docs/_build/html: a warning is an error, every example is run, nothing is fetched to read it.
+.venv/.docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	touch $@
+
+docs: .venv/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -j 2 -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf .venv $(LOWEST) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv $(LOWEST) docs/_build docs/examples docs/reference/generated .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

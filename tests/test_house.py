@@ -45,7 +45,9 @@ def test_every_public_name_is_there():
     for name in onepass.__all__:
         assert getattr(onepass, name) is not None
     for room in ("onepass", "onepass.cluster", "onepass.experts", "onepass.io", "onepass.scale"):  # no module hides one
-        kinds = python(f"import {room} as room\nprint(*(type(getattr(room, name)).__name__ for name in 2 * room.__all__))")
+        kinds = python(
+            f"import {room} as room\nprint(*(type(getattr(room, name)).__name__ for name in 2 * room.__all__))"
+        )
         assert "module" not in kinds.split(), room
     assert set(dir(onepass)) >= set(onepass.__all__)
     with pytest.raises(AttributeError, match="nothing"):

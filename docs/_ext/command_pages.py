@@ -1,0 +1,101 @@
+"""A page for each command, written from the program itself: its words, its options in their sections, its defaults."""
+
+from __future__ import annotations
+
+import html
+import inspect
+from pathlib import Path
+from typing import Any
+
+import click
+
+from onepass.cli.commands.help import TOPICS
+from onepass.cli.group import COMMANDS, program
+
+
+def paragraphs(text: str) -> list[str]:
+    """A command's docstring as Markdown: what click leaves as it is (after a line \\b) is a block of code."""
+    found = []
+    for part in inspect.cleandoc(text).split("\n\n"):
+        if part.startswith("\b"):
+            title, *lines = part.removeprefix("\b").strip("\n").split("\n")
+            found += [f"**{title.rstrip(':')}**", "```text\n" + inspect.cleandoc("\n".join(lines)) + "\n```"]
+        else:
+            found.append(escaped(part))
+    return found
+
+
+def escaped(text: str) -> str:
+    """Words that are no markup."""
+    for sign in "\\`*_[]<>|":
+        text = text.replace(sign, "\\" + sign)
+    return text
+
+
+def cell(text: str) -> str:
+    """An option's name as code, in a table."""
+    return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"
+
+
+def tables(command: click.Command, context: click.Context) -> list[str]:
+    """The options, a table for each section of the help."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None:
+            sections.setdefault(getattr(parameter, "section", "Options"), []).append(record)
+    found = []
+    for name, records in sections.items():
+        rows = [f"| {cell(names)} | {escaped(help)} |" for names, help in records]
+        found += [f"## {name}", "\n".join(["| option | meaning |", "|---|---|", *rows])]
+    return found
+
+
+def page(name: str) -> str:
+    """One command."""
+    context = click.Context(program, info_name="onepass")
+    command = program.get_command(context, name)
+    assert command is not None
+    own = click.Context(command, info_name=name, parent=context)
+    usage = " ".join(["onepass", name, *command.collect_usage_pieces(own)])
+    parts = [f"# onepass {name}", f"```text\n{usage}\n```", *paragraphs(command.help or ""), *tables(command, own)]
+    return "\n\n".join(parts) + "\n"
+
+
+def topics() -> str:
+    """What `onepass help TOPIC` says."""
+    parts = ["# Topics", "What `onepass help TOPIC` prints."]
+    for name, text in TOPICS.items():
+        parts += [f"## {name}", f"```text\n{text}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def contents() -> str:
+    """All commands."""
+    context = click.Context(program, info_name="onepass")
+    rows = [f"| [{name}](commands/{name}.md) | {escaped(line)} |" for name, line in COMMANDS.items()]
+    listed = "\n".join(
+        ["```{toctree}", ":hidden:", "", *(f"commands/{name}" for name in COMMANDS), "commands/topics", "```"]
+    )
+    parts = ["# Command line", "Written from the program's own options and help.", listed]
+    parts += [
+        "\n".join(["| command | what it does |", "|---|---|", *rows]),
+        "[Topics](commands/topics.md) explains what several commands share.",
+    ]
+    return "\n\n".join([*parts, *tables(program, context)]) + "\n"
+
+
+def write(app: Any) -> None:
+    """All pages; one that has not changed is left alone, so that it is not read again."""
+    folder = Path(app.srcdir) / "reference"
+    pages = {"commands.md": contents(), "commands/topics.md": topics()}
+    pages |= {f"commands/{name}.md": page(name) for name in COMMANDS}
+    (folder / "commands").mkdir(exist_ok=True)
+    for name, text in pages.items():
+        if not (folder / name).exists() or (folder / name).read_text() != text:
+            (folder / name).write_text(text)
+
+
+def setup(app: Any) -> dict[str, bool]:
+    write(app)  # now, so that the pages are there when Sphinx looks for its sources
+    return {"parallel_read_safe": True}
