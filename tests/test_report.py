@@ -237,6 +237,14 @@ def test_no_row_learned_still_makes_a_page(folder):
     assert "no row has been learned yet" in sound((folder / "none.html").read_text())
 
 
+def test_a_page_can_be_had_when_the_updates_were_let_go(folder):
+    """Which happens by itself, in long runs."""
+    onepass(folder, "train", "data.svm", "--max-trace-memory", "2KB", "--report", "let-go.html")
+    text = sound((folder / "let-go.html").read_text())
+    assert "certificate and loss over the rounds" in text.lower()
+    assert "bound against the cutoff" not in text.lower()
+
+
 def test_compare_measures_beside_what_is_certified(folder):
     onepass(folder, "compare", "data.svm", "--test", "test.svm", "--report", "compare.html")
     text = sound((folder / "compare.html").read_text())

@@ -18,6 +18,7 @@ from onepass.trace import Evidence
 from onepass.trace.grid import point
 
 MOST_CUTOFFS = 64  # points of the curve over k
+NO_CUTOFFS: dict[str, list[Any]] = {name: [] for name in ("k", "counted", "loss", "betting", "dekel2008")}
 
 
 def of_pass(run: Any, points: Sequence[Point], certificate: Certificate | None = None) -> dict[str, Any]:
@@ -44,7 +45,7 @@ def of_pass(run: Any, points: Sequence[Point], certificate: Certificate | None =
         "watched": {name: getattr(own, name) for name in ("conversion", "delta", "bound", "loss")},
         "history": history,
         "martingale": martingale,
-        "cutoffs": cutoffs(trace, run.delta * run.delta_share, run.loss),
+        "cutoffs": cutoffs(trace, run.delta * run.delta_share, run.loss) if _is_able(run, "cutoff") else NO_CUTOFFS,
         "survival": survival(trace),
         "conversions": conversions(run),
         "baseline": baseline(run),
