@@ -1,4 +1,4 @@
-"""The demo over many seeds: is every certified number at least the true one, and how much larger is it?
+"""`onepass demo --all` over many seeds: is every certified number at least the true one, and how much larger is it?
 
 python benchmarks/demo_seeds.py [--seeds 20] [--documents 100000] [--measured 100000]
 
@@ -13,7 +13,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from onepass.cli.commands.demo import newswire
+from onepass.cli.every_conversion import newswire
 from onepass.cli.terminal import Messages
 
 KINDS = {

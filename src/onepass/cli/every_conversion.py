@@ -1,19 +1,16 @@
-"""`onepass demo`: one pass, every conversion, every certificate, and the truth beside them."""
+"""`onepass demo --all`: every conversion of two learners, on documents and on digits, with the truth beside it."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
 import numpy as np
 
 from onepass.cli import pages, terminal
-from onepass.cli.options import option, options_of
-from onepass.cli.outputs import Outputs
 
 if TYPE_CHECKING:
+    from onepass.cli.outputs import Output
     from onepass.history import History
     from onepass.passes import Pass
 
@@ -22,64 +19,26 @@ PAIR = ("CCAT", "MCAT")
 SCALE = 4.0  # rows for the margin learner, whose weights stay in the unit ball, are scaled up to reach a margin of 1
 
 
-@dataclass(frozen=True)
-class Show:
-    """What is shown."""
-
-    documents: int = option(default=100_000, help="Newswire documents to train on.")
-    seed: int = option(default=0, help="Seed of the newswire.")
-    delta: float = option(default=0.05, help="All certificates together fail at most this often.")
-    report: str | None = option(**pages.OPTION)
-    force: bool = option(is_flag=True, help="Overwrite the page if it is there.")
-
-
-@click.command("demo", short_help="Train on 100,000 drawn documents; see certified and true risk side by side.")
-@options_of(Show)
-@terminal.options
-def command(show: Show, messages: terminal.Messages) -> None:
-    """Learn from a newswire that is drawn on the spot, and compare what is certified with what is true.
-
-    \b
-    Examples:
-      onepass demo
-      onepass demo --documents 20000 --seed 7
-      onepass demo --json | python -m json.tool
-      onepass demo --report demo.html
-    """
-    documents, delta = show.documents, show.delta
+def show(documents: int, seed: int, delta: float, messages: terminal.Messages, page: Output | None) -> None:
+    """Learn, measure, print both tables, and write the page if one is wanted."""
     from onepass.history import History
 
-    if documents < 1 or not 0 < delta < 1:
-        raise click.UsageError("--documents must be at least 1, and --delta between 0 and 1")
-    outputs = Outputs()
-    page = pages.check(outputs, show.report, show.force)
     perceptron, margin = passes(documents)
     history = None if page is None else History(perceptron)
-    wire = newswire(documents, show.seed, delta, messages, runs=(history or perceptron, margin))
+    wire = newswire(documents, seed, delta, messages, runs=(history or perceptron, margin))
     hand = digits(delta)
     if history is not None:
         pages.write(_record(documents, history, wire, hand), page)
     if messages.as_json:
         terminal.print_json({"newswire": wire, "digits": hand})
-    else:
-        print_lines(f"{_title(documents)}; true risk on {FRESH:,} fresh ones", wire, delta)
-        print_lines("Digits: 1,297 images of ten digits; true risk on the other 500", hand, delta)
-        terminal.echo(NEXT)
-        if page is not None:
-            terminal.echo(f"\nReport: {terminal.name(page.written)} (open it in a browser)")
-    outputs.settle()
+        return
+    if messages.quiet:
+        return
+    print_lines(f"{title(documents)}; true risk on {FRESH:,} fresh ones", wire, delta)
+    print_lines("Digits: 1,297 images of ten digits; true risk on the other 500", hand, delta)
 
 
-NEXT = """A certificate costs no hold-out set: it comes from the mistakes made on the way. In your own code:
-
-    from onepass import OnePassClassifier
-    clf = OnePassClassifier().fit(X, y)
-    print(clf.certificate_)
-
-Next: . .venv/bin/activate, then onepass --help; docs/certificates.md explains the words above."""
-
-
-def _title(documents: int) -> str:
+def title(documents: int) -> str:
     return f"Newswire: {documents:,} documents, {PAIR[0]} or {PAIR[1]}"
 
 
@@ -135,7 +94,7 @@ def _record(
     found["weights"] = heaviest(model.weights, run.classes, "feature {}".format)
     return {
         "command": "demo",
-        "title": _title(documents),
+        "title": title(documents),
         **{name: getattr(run, name) for name in ("rows", "rounds", "mistakes")},
         "features": run.width,
         "classes": list(run.classes),
