@@ -133,9 +133,10 @@ def print_story(told: Story, delta: float) -> None:
         )
     terminal.echo(f"{told.run.rows:,} newswire documents, each read once: {common} or {rare}?\n")
     terminal.print_table(rows, "<>>>")
+    sure = f"With probability {100 * (1 - delta):g} % every certified number is at least the true one"
     terminal.echo(
-        f"\nWith probability {100 * (1 - delta):g} % every certified number is at least the true one, and no document was "
-        f"set aside for that:\neach was predicted before it was learned from. (true: on {FRESH:,} fresh documents)"
+        f"\n{sure}, and no document was set aside for that:\neach was predicted before it was learned from. "
+        f"(true: on {FRESH:,} fresh documents)"
     )
 
 
