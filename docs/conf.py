@@ -37,8 +37,7 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_typehints = "none"  # the sections Parameters and Returns have them
 autodoc_member_order = "bysource"
-numpydoc_show_class_members = True
-numpydoc_show_inherited_class_members = False
+numpydoc_show_class_members = False  # the template lists them, each with its docstring
 numpydoc_class_members_toctree = False
 numpydoc_xref_param_type = False
 

@@ -88,6 +88,12 @@ def write(app: Any) -> None:
         page.write_text(text)
 
 
+def skip(app: Any, kind: str, name: str, member: Any, skipped: bool, options: Any) -> bool | None:
+    """Leave out what scikit-learn writes into a class: set_fit_request and its like."""
+    return True if name.endswith("_request") else None
+
+
 def setup(app: Any) -> dict[str, bool]:
+    app.connect("autodoc-skip-member", skip)
     write(app)  # now, so that the pages are there when Sphinx looks for its sources
     return {"parallel_read_safe": True}
