@@ -40,25 +40,75 @@ def _is_watched(classifier: OnePassClassifier) -> bool:
 class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier learned in one pass, with a certificate of its risk and no hold-out set.
 
-    learner         None (Adaptive, which needs no tuning), a learner, its class or its name: "perceptron", "margin", …
-    conversion      how the hypotheses become one model: "frozen" (a model that was watched on later
-                    rows, and is certified itself), "average", "cutoff", "last", "longest", "suffix", "validation"
-    expected_rows   how many rows are expected; None: `fit` takes the number of its rows
-    positive        the class that misses and false alarms speak of; None: the second in sorted order
-    cost            {(label, prediction): cost}: certify the mean cost in place of the share of mistakes
-    max_false_alarm, max_miss, min_precision
-                    a target for the threshold of the model, kept with probability 1 − delta; one of them
-    cutoffs, bound, delta, loss, radius, horizon, fit_intercept, validation_fraction, stop_at, on_drift,
-    max_trace_memory, max_watch_memory
-                    as in `onepass.Pass`
-    race            learners, e.g. ["adaptive", "pa"], that learn from the same rows in place of `learner`: the one with
-                    the best certificate is deployed, and `race_` tells of all; None: there is no race
-    shuffle         whether `fit` puts the rows in random order; without it, `fit` and any cutting into `partial_fit`
-                    calls give the same bits
-    random_state    seed of the shuffling
-    pickle_rows     whether pickles hold the update rows; without them a pickle is small, goes on learning and
-                    converts to last, average, longest and cutoff (suffix and cutoffs="all" need them, and hold them)
+    Parameters
+    ----------
+    learner : learner, class, str or None, default None
+        A learner, its class or its name ("perceptron", "margin", "pa", …). None: Adaptive.
+    conversion : str, default "frozen"
+        How the hypotheses become one model, unless told otherwise: "frozen" (a model that was watched on later rows,
+        and is certified itself), "average", "cutoff", "last", "longest", "suffix", "validation".
+    cutoffs : str, default "grid"
+        "grid", or "all": the cutoffs among which "cutoff" chooses.
+    bound : str, default "betting"
+        "betting" or "dekel2008", the theorem.
+    delta : float, default 0.05
+        The certificate fails with at most this probability.
+    loss : str or None, default None
+        "zero_one" or "hinge". None: what the learner and the conversion have.
+    radius : float, "auto" or None, default None
+        R: rows outside the ball are scaled onto it; "auto": the largest norm in the first 1000 rows, which are read
+        and not counted. None: no scaling, and no certificate in hinge loss.
+    horizon : int or None, default None
+        The number of rows, if known beforehand: it sets the rate of the margin-based Perceptron.
+    fit_intercept : bool, default True
+        Whether a constant feature 1 is appended (after scaling).
+    shuffle : bool, default True
+        Whether `fit` puts the rows in random order; without it, `fit` and any cutting into `partial_fit` calls give
+        the same bits.
+    random_state : int, RandomState or None, default 0
+        Seed of the shuffling.
+    expected_rows : int or None, default None
+        How many rows are expected. None: `fit` takes the number of its rows.
+    positive : label or None, default None
+        The class that misses and false alarms speak of. None: the second in sorted order.
+    cost : dict or None, default None
+        {(label, prediction): cost}: certify the mean cost in place of the share of mistakes.
+    max_false_alarm, max_miss, min_precision : float or None, default None
+        A target for the threshold of the model, kept with probability 1 − delta; one of them.
+    validation_fraction : float, default 0.0
+        Share of the rows kept out of the pass, for the conversion "validation".
+    stop_at : float or None, default None
+        Stop as soon as the certificate is at most this, and two labels have been met.
+    on_drift : str, default "withhold"
+        What to do when rows are seen to drift: "withhold" certificates, "restart" them from there (each start with its
+        own share of delta; the learner goes on), or "ignore" it and only tell.
+    max_trace_memory : int, default 256 MB
+        Bytes of updates kept before they are folded into one vector per cutoff; those of Adaptive are let go at 32 MB
+        where the declared conversion does without them.
+    max_watch_memory : int, default 256 MB
+        Bytes that the weights of watched models may take: eight of them, or fewer.
+    race : list of str or None, default None
+        Learners, e.g. ["adaptive", "pa"], that learn from the same rows in place of `learner`: the one with the best
+        certificate is deployed, and `race_` tells of all. None: there is no race.
+    pickle_rows : bool, default False
+        Whether pickles hold the update rows; without them a pickle is small, goes on learning and converts to last,
+        average, longest and cutoff (suffix and cutoffs="all" need them, and hold them).
 
+    Attributes
+    ----------
+    certificate_ : Certificate
+        Of the model that predicts.
+    classes_ : array
+        The labels.
+    coef_, intercept_ : array
+        Of the model that predicts.
+    trace_ : Trace
+        What the pass left behind.
+    n_features_in_ : int
+        Columns.
+
+    Examples
+    --------
     >>> from onepass.datasets import Newswire
     >>> X, y = Newswire().documents(0, 5000, categories=("CCAT", "GCAT"))
     >>> clf = OnePassClassifier().fit(X, y)

@@ -57,42 +57,85 @@ from onepass.watching.verdicts import Verdicts
 class Pass(Options, Certified):
     """One pass over rows, fed in any pieces: `feed`, then `model`, `certificate`, `trace`, at any time.
 
-    learner             a learner, its class or its name ("perceptron", "margin", "pa", …); None: Adaptive
-    classes             all labels; None: those met, at most max_classes. A class that joins starts with weights of 0,
-                        its first row is a mistake, and no model frozen before says it
-    conversion, cutoffs, bound, delta, loss
-                        what `model()` and `certificate()` give unless told otherwise, and what `stop_at` looks at
-    radius              R: rows outside the ball are scaled onto it; "auto": the largest norm in the first 1000 rows,
-                        which are read and not counted; None: no scaling, and no certificate in hinge loss
-    horizon             the number of rows, if known beforehand
-    fit_intercept       whether a constant feature 1 is appended (after scaling)
-    n_features          the width, if it is fixed; max_features: how far it may grow
-    max_classes         how many labels may be met, where classes are not declared
-    max_trace_memory    bytes of updates kept before they are folded into one vector per cutoff; those of Adaptive are
-                        let go at 32 MB where the declared conversion does without them (frozen; with Adaptive
-                        last and average too)
-    expected_rows       how many rows are expected, if that is known beforehand: it sets prices of the conversion
-                        "frozen" and nothing else, and need not be true
-    positive            the class that misses and false alarms speak of; None: the second in sorted order
-    cost                {(label, prediction): cost}: certify the mean cost in place of the share of mistakes
-    max_false_alarm, max_miss, min_precision
-                        a target for the threshold of the model, kept with probability 1 − delta; one of them
-    watch               whether models are frozen and watched; None: if the conversion is "frozen"
-    max_watch_memory    bytes that the weights of watched models may take: eight of them, or fewer
-    validation_fraction share of the rows kept out of the pass, for the conversion "validation"
-    stop_at             stop as soon as the certificate is at most this, and two labels have been met
-    order_alarm         whether to withhold certificates when labels come in an order that no i.i.d. draw would show
-    repeat_alarm        whether to withhold certificates when a block of 100 rows or more comes a second time, and to
-                        tell the share of rows that equal an earlier one
-    on_drift            what to do when rows are seen to drift: "withhold" certificates, "restart" them from there (each
-                        start with its own share of delta; the learner goes on), or "ignore" it and only tell
-    seed                chooses the rows kept out
-    origin              weights (1 + features, outputs), intercept first, to start from in place of 0: a model that
-                        depends on earlier rows only, so that certificates hold all the same
-    elapsed             rounds that went into the origin: a falling learning rate goes on from there
-    uncounted_rows      the first rows, so many, are learned and counted by no certificate, since something was decided
-                        by looking at them: what they leave is where the counting run starts
+    Parameters
+    ----------
+    learner : learner, class, str or None, default None
+        A learner, its class or its name ("perceptron", "margin", "pa", …). None: Adaptive.
+    classes : sequence or None, default None
+        All labels; None: those met, at most max_classes. A class that joins starts with weights of 0, its first row is
+        a mistake, and no model frozen before says it.
+    conversion : str, default "frozen"
+        How the hypotheses become one model, unless told otherwise: "frozen" (a model that was watched on later rows,
+        and is certified itself), "average", "cutoff", "last", "longest", "suffix", "validation".
+    cutoffs : str, default "grid"
+        "grid", or "all": the cutoffs among which "cutoff" chooses.
+    bound : str, default "betting"
+        "betting" or "dekel2008", the theorem.
+    delta : float, default 0.05
+        The certificate fails with at most this probability.
+    loss : str or None, default None
+        "zero_one" or "hinge". None: what the learner and the conversion have.
+    radius : float, "auto" or None, default None
+        R: rows outside the ball are scaled onto it; "auto": the largest norm in the first 1000 rows, which are read
+        and not counted. None: no scaling, and no certificate in hinge loss.
+    horizon : int or None, default None
+        The number of rows, if known beforehand: it sets the rate of the margin-based Perceptron.
+    fit_intercept : bool, default True
+        Whether a constant feature 1 is appended (after scaling).
+    n_features : int or None, default None
+        The width, if it is fixed.
+    max_features : int, default 2**24
+        How far the width may grow.
+    max_classes : int, default MOST
+        How many labels may be met, where classes are not declared.
+    max_trace_memory : int, default 256 MB
+        Bytes of updates kept before they are folded into one vector per cutoff; those of Adaptive are let go at 32 MB
+        where the declared conversion does without them.
+    max_watch_memory : int, default 256 MB
+        Bytes that the weights of watched models may take: eight of them, or fewer.
+    watch : bool or None, default None
+        Whether models are frozen and watched; None: if the conversion is "frozen".
+    expected_rows : int or None, default None
+        How many rows are expected, if that is known beforehand: it sets prices of the conversion "frozen" and nothing
+        else, and need not be true.
+    positive : label or None, default None
+        The class that misses and false alarms speak of. None: the second in sorted order.
+    cost : dict or None, default None
+        {(label, prediction): cost}: certify the mean cost in place of the share of mistakes.
+    max_false_alarm, max_miss, min_precision : float or None, default None
+        A target for the threshold of the model, kept with probability 1 − delta; one of them.
+    validation_fraction : float, default 0.0
+        Share of the rows kept out of the pass, for the conversion "validation".
+    stop_at : float or None, default None
+        Stop as soon as the certificate is at most this, and two labels have been met.
+    order_alarm : bool, default True
+        Whether to withhold certificates when labels come in an order that no i.i.d. draw would show.
+    repeat_alarm : bool, default True
+        Whether to withhold certificates when a block of 100 rows or more comes a second time, and to tell the share of
+        rows that equal an earlier one.
+    on_drift : str, default "withhold"
+        What to do when rows are seen to drift: "withhold" certificates, "restart" them from there (each start with its
+        own share of delta; the learner goes on), or "ignore" it and only tell.
+    seed : int, default 0
+        Chooses the rows kept out, and breaks ties where drift is tested.
+    origin : array or None, default None
+        Weights (1 + features, outputs), intercept first, to start from in place of 0: a model that depends on earlier
+        rows only, so that certificates hold all the same.
+    elapsed : int, default 0
+        Rounds that went into the origin: a falling learning rate goes on from there.
+    uncounted_rows : int, default 0
+        The first rows, so many, are learned and counted by no certificate, since something was decided by looking at
+        them: what they leave is where the counting run starts.
 
+    Raises
+    ------
+    ValueError, TypeError
+        If an option cannot be so.
+    ConversionError
+        If options do not go together.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 5))

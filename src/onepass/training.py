@@ -75,27 +75,47 @@ class TrainingResult:
 def train(
     source: Any, target: str | int | None = None, *, learner: Any = None, race: Any = None, **options: Any
 ) -> TrainingResult:
-    """Learn from a source in one pass, and say how wrong the model can be: what `onepass train` does.
-
-    source     a path, several, or a table: a DataFrame (pandas, polars; an index is no column), a pyarrow Table,
-               RecordBatch or RecordBatchReader, or whatever has `__arrow_c_stream__`, such as a result of DuckDB. It is
-               read once, in order, batch by batch.
-    target     the label's column, by name or place; None: guessed (it is called target, label, class or y, or is the
-               last and looks like one)
-    learner    a learner, its class or its name; None: Adaptive
-    race       entries that learn from the same rows, of which the best certified is deployed: encodings ("plain",
-               "bins", "crosses") or learners, as a list or with commas between; "off": none. None: those encodings that
-               a table has, where neither a learner nor bins or crosses are named
-    options    of tables: categorical, numeric, text, date, ignore (lists of columns, whatever these look like),
-               text_column, missing ("indicator", "zero", "error"), bits, bins, cross ("all", "job*age"); of files:
-               format, compression, threads, header, delimiter, on_error and the others of `onepass.io.open_stream`;
-               and all of `onepass.Pass`: conversion, delta, expected_rows, …
+    r"""Learn from a source in one pass, and say how wrong the model can be: what `onepass train` does.
 
     What the columns of a table are is decided by its first 256 rows, which are learned and counted by no certificate;
     where every column is declared, all rows count. Labels of numbers are floats, others text, of truths "true" and
-    "false"; if all are the same, the model always says that one, and a note tells so. Raises DataError for what cannot
-    be learned from, such as whole numbers beyond 2^53 in a table that has types.
+    "false"; if all are the same, the model always says that one, and a note tells so.
 
+    Parameters
+    ----------
+    source : path, paths or table
+        A path, several, or a table: a DataFrame (pandas, polars; an index is no column), a pyarrow Table, RecordBatch
+        or RecordBatchReader, or whatever has `__arrow_c_stream__`, such as a result of DuckDB. It is read once, in
+        order, batch by batch.
+    target : str, int or None, default None
+        The label's column, by name or place; None: guessed (it is called target, label, class or y, or is the last and
+        looks like one).
+    learner : learner, class, str or None, default None
+        A learner, its class or its name; None: Adaptive.
+    race : str, list of str or None, default None
+        Entries that learn from the same rows, of which the best certified is deployed: encodings ("plain", "bins",
+        "crosses") or learners, as a list or with commas between; "off": none. None: those encodings that a table has,
+        where neither a learner nor bins or crosses are named.
+    \*\*options
+        Of tables: categorical, numeric, text, date, ignore (lists of columns, whatever these look like), text_column,
+        missing ("indicator", "zero", "error"), bits, bins, cross ("all", "job*age"). Of files: format, compression,
+        threads, header, delimiter, on_error and the others of `onepass.io.open_stream`. And all of `onepass.Pass`:
+        conversion, delta, expected_rows, …
+
+    Returns
+    -------
+    TrainingResult
+        The model, its certificate, and how they came about; `str()` is a summary.
+
+    Raises
+    ------
+    DataError
+        For what cannot be learned from, such as whole numbers beyond 2^53 in a table that has types.
+    ValueError, TypeError
+        If an option cannot be so.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> import pyarrow
     >>> rng = np.random.default_rng(0)

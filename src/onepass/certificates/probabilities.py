@@ -29,8 +29,26 @@ class Calibration:
     """A rising curve from scores to probabilities, for predictions that stay what they are: the most probable class.
 
     Two classes: the score is the second class's, and the curve is exactly ½ at `cut`, above which it is predicted.
-    Several: the score is the margin, by which the best class leads; the curve says how probable it is that it is right.
+    Several: the score is the margin, by which the best class leads; the curve says how probable it is that it is
+    right.
 
+    Attributes
+    ----------
+    classes : int
+        How many.
+    cut : float
+        The score above which the second of two classes is predicted.
+    place : tuple[float, ...]
+        Of the knots, rising.
+    value : tuple[float, ...]
+        There, rising.
+    scale : float
+        Of scores: how far beyond the last knot the rest to 0 or 1 is halved.
+    rows : int
+        From which it was made.
+
+    Examples
+    --------
     >>> calibration = calibrate(np.zeros((2, 129), dtype=np.int64), np.zeros(128))
     >>> calibration.probability(np.array([-1.0, 0.0, 3.0])).tolist()
     [[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]]
@@ -38,14 +56,14 @@ class Calibration:
 
     classes: int
     cut: float
-    place: tuple[float, ...]  # of the knots, rising
-    value: tuple[float, ...]  # there, rising
-    scale: float  # of scores: how far beyond the last knot the rest to 0 or 1 is halved
-    rows: int  # from which it was made
+    place: tuple[float, ...]
+    value: tuple[float, ...]
+    scale: float
+    rows: int
 
     @property
     def fallback(self) -> bool:
-        """Whether no row told anything, so that it is no more than the score, squashed: ½(1 + z/(1 + |z|))."""
+        """Whether no row told anything, so that it is no more than the score, squashed: `½(1 + z/(1 + |z|))`."""
         return self.rows == 0
 
     def probability(self, scores: Floats) -> Floats:
