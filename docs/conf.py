@@ -28,10 +28,11 @@ templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates", "examples/README.rst"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 default_role = "code"
+smartquotes = False  # --output stays --output
 nitpicky = True
 
 # Formulas are plain text and HTML: no MathJax, no images.
-myst_enable_extensions = ["colon_fence", "deflist", "smartquotes", "attrs_inline"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 autosummary_generate = True

@@ -39,5 +39,7 @@ axes.barh(places, [min(1.0, found[name][0]) for name in ordered], color=colours,
 axes.plot([found[name][1] for name in ordered], places, "D", color="#D55E00", label="test error of the model")
 axes.set_yticks(places, [f"{name} ({found[name][2]})" for name in ordered])
 axes.set(xscale="log", xlabel="certified risk (bars)")
+axes.set_xticks([0.02, 0.05, 0.1, 0.2, 0.5, 1.0], ["2 %", "5 %", "10 %", "20 %", "50 %", "100 %"])
+axes.minorticks_off()
 axes.legend(frameon=False)
 plt.show()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import inspect
 from pathlib import Path
 from typing import Any
@@ -32,13 +31,8 @@ def escaped(text: str) -> str:
     return text
 
 
-def cell(text: str) -> str:
-    """An option's name as code, in a table."""
-    return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"
-
-
-def tables(command: click.Command, context: click.Context) -> list[str]:
-    """The options, a table for each section of the help."""
+def options(command: click.Command, context: click.Context) -> list[str]:
+    """The options, a list for each section of the help."""
     sections: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
@@ -46,8 +40,7 @@ def tables(command: click.Command, context: click.Context) -> list[str]:
             sections.setdefault(getattr(parameter, "section", "Options"), []).append(record)
     found = []
     for name, records in sections.items():
-        rows = [f"| {cell(names)} | {escaped(help)} |" for names, help in records]
-        found += [f"## {name}", "\n".join(["| option | meaning |", "|---|---|", *rows])]
+        found += [f"## {name}", *(f"`{names}`\n: {escaped(help)}" for names, help in records)]
     return found
 
 
@@ -58,7 +51,7 @@ def page(name: str) -> str:
     assert command is not None
     own = click.Context(command, info_name=name, parent=context)
     usage = " ".join(["onepass", name, *command.collect_usage_pieces(own)])
-    parts = [f"# onepass {name}", f"```text\n{usage}\n```", *paragraphs(command.help or ""), *tables(command, own)]
+    parts = [f"# onepass {name}", f"```text\n{usage}\n```", *paragraphs(command.help or ""), *options(command, own)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -82,7 +75,7 @@ def contents() -> str:
         "\n".join(["| command | what it does |", "|---|---|", *rows]),
         "[Topics](commands/topics.md) explains what several commands share.",
     ]
-    return "\n\n".join([*parts, *tables(program, context)]) + "\n"
+    return "\n\n".join([*parts, *options(program, context)]) + "\n"
 
 
 def write(app: Any) -> None:
