@@ -278,6 +278,22 @@ def test_train_starts_without_what_no_kernel_uses(folder):
     assert done.returncode == 0, done.stderr
 
 
+def test_from_an_empty_cache_the_first_word_is_about_compiling(folder, tmp_path):
+    """Said before anything is read; a kernel that is there is not announced."""
+    command = [sys.executable, "-m", "onepass.cli", "train", "data.svm"]
+    where = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    where.pop("NUMBA_DISABLE_JIT", None)
+    with subprocess.Popen(command, cwd=folder, env=where, stderr=subprocess.PIPE, text=True) as run:
+        assert re.fullmatch(r"compiling kernels \(once, about \d+ s\) …\n", run.stderr.readline())
+        run.kill()
+    version = f"py{sys.version_info.major}{sys.version_info.minor}"
+    (tmp_path / "runs_1").mkdir()
+    (tmp_path / "runs_1" / f"adapting.adapt-9.{version}.nbi").touch()
+    with subprocess.Popen(command, cwd=folder, env=where, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stderr.readline().startswith("reading data.svm")
+        run.kill()
+
+
 def test_help_has_examples_and_version_is_said(folder):
     for name in ("train", "predict", "compare", "check", "inspect", "warmup", "demo"):
         assert "Examples:" in onepass(folder, name, "--help").stdout

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import click
 
-from onepass.cli import checkpoints, inputs, signals, terminal
+from onepass.cli import checkpoints, inputs, kernels, signals, terminal
 from onepass.cli.options import Arguments, Named, NumberOr, Size, option, options_of
 from onepass.cli.spelling import certified, words
 from onepass.errors import CheckpointError, OnepassError
@@ -349,6 +349,7 @@ def feed(
     trained = LocalTraining(run, stream)
     patience = threading.Timer(0.5, messages.note, ["compiling kernels (once) …"])
     patience.daemon = True
+    told = kernels.are_missing(type(run.learner).__name__)  # then it was said when the program began
     checkpointer = checkpointer or checkpoints.Checkpointer(None, 0.0, messages)
     with signals.gate(messages.quiet) as gate:
         try:
@@ -356,7 +357,7 @@ def feed(
                 while not run.stopped and (chunk := next(stream, None)) is not None:
                     if look is not None:
                         look(chunk)
-                    if patience.ident is None:  # the first chunk; waiting for it is waiting for whoever sends it
+                    if patience.ident is None and not told:  # the first chunk; before it one waits for who sends it
                         patience.start()
                     with gate.waiting():
                         began = time.perf_counter()

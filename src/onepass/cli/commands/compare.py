@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 import numpy as np
 
-from onepass.cli import columns, expected, inputs, pages, table_check, terminal, training
+from onepass.cli import columns, expected, inputs, kernels, pages, table_check, terminal, training
 from onepass.cli.options import Sectioned, option, options_of
 from onepass.cli.outputs import Outputs
 from onepass.cli.spelling import certified
@@ -98,6 +98,7 @@ def command(
       onepass compare train.svm --test test.svm --report page.html
     """
     learners = comparison.learners
+    kernels.tell_if_missing(messages, LEARNERS[learners[0]][1])
     outputs = Outputs((*paths, *comparison.tests))
     page = pages.check(outputs, comparison.report, comparison.force)
     outputs.claim("--on-error", reading.quarantine)

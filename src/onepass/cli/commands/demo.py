@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from onepass.cli import pages, terminal
+from onepass.cli import kernels, pages, terminal
 from onepass.cli.options import option, options_of
 from onepass.cli.outputs import Outputs
 
@@ -51,6 +51,7 @@ def command(show: Show, messages: terminal.Messages) -> None:
     outputs = Outputs()
     page = pages.check(outputs, show.report, show.force)
     messages.note(f"learning from {show.documents:,} documents, drawn on the spot, each read once")
+    kernels.tell_if_missing(messages)
     if show.every:
         from onepass.cli import every_conversion
 
@@ -87,7 +88,7 @@ class Story(NamedTuple):
 
 def learn(documents: int, seed: int, delta: float, messages: terminal.Messages, watched: bool = False) -> Story:
     """One pass with the defaults. The risk has one half of δ, its rates the other: so all hold together."""
-    with terminal.progress("learning (the first time also compiling)", documents, messages) as tick:
+    with terminal.progress("learning", documents, messages) as tick:
         from onepass.datasets import Newswire
         from onepass.history import History
         from onepass.passes import Pass

@@ -15,6 +15,7 @@ from onepass.cli import (
     distributed,
     expected,
     inputs,
+    kernels,
     memory,
     pages,
     python_code,
@@ -25,7 +26,7 @@ from onepass.cli import (
 from onepass.cli.commands import check
 from onepass.cli.options import Arguments, Named, Sectioned, Size, option, options_of
 from onepass.cli.outputs import Output, Outputs
-from onepass.names import CONVERSIONS
+from onepass.names import CONVERSIONS, LEARNERS
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,7 @@ def command(
             options = expected.declared(options, paths, reading, messages)
         terminal.echo(python_code.program(paths, request.output, options, reading, distribution))
         return
+    kernels.tell_if_missing(messages, LEARNERS[learning.learner][1])  # before anything heavy is imported
     if distribution.asked:
         files = _files(paths, request, reading, checkpointing, messages, distribution.tls)
         plan = distributed.plan(distribution, paths, options, reading, messages)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import click
 import numpy as np
 
-from onepass.cli import inputs, terminal, training
+from onepass.cli import inputs, kernels, terminal, training
 from onepass.cli.options import Sectioned
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def command(model: str, paths: tuple[str, ...], reading: inputs.Reading, message
         reading = replace(reading, on_error="skip")
     table = None if said.get("table") is None else TablePlan.from_dict(said["table"])
     with inputs.opened(paths, reading, inputs.recall(kept, table, len(weights) - 1, reading)) as stream:
+        kernels.tell_if_missing(messages, type(run.learner).__name__)
         training.feed(run, stream, reading, messages)
         data = inputs.identities(stream.identity)
     named = about.get("data")  # None: the model was made of rows in memory
