@@ -28,12 +28,29 @@ class CutoffAverager:
     """Watch a learner of your own; get its cutoff average and the certificate.
 
     Hypotheses may be arrays, tuples, lists and dicts of arrays (mapped over), or any object with `+` and `*` by a
-    number. Losses lie in [0, loss_bound]. With `convex=True` (the loss is convex in the hypothesis) the certificate
-    speaks of the average itself, else of the members that it was made of.
+    number. With `convex=True` the certificate speaks of the average itself, else of the members that it was made of.
 
     A hypothesis must not change while it is in use. Arrays, sparse matrices and containers of them are looked at, at
     rounds fixed by their number and whenever a run ends; other objects only in the round after a loss.
 
+    Parameters
+    ----------
+    loss_bound : float, default 1.0
+        Losses lie between 0 and this.
+    delta : float, default 0.05
+        The certificate fails with at most this probability.
+    convex : bool, default False
+        Whether the loss is convex in the hypothesis: then the certificate speaks of the average itself.
+    bound : str, default "betting"
+        "betting" or "dekel2008".
+
+    Raises
+    ------
+    ValueError
+        If an argument cannot be so.
+
+    Examples
+    --------
     A learner over two arrays in a dict:
 
     >>> rng = np.random.default_rng(1)

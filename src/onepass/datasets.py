@@ -42,6 +42,15 @@ class _Urn(NamedTuple):
 class Newswire:
     """Documents of five categories, drawn from `seed`.
 
+    Parameters
+    ----------
+    seed : int, default 0
+        All documents depend on it.
+    vocabulary : int, default 50_000
+        Words, which are the features.
+
+    Examples
+    --------
     >>> wire = Newswire(seed=1)
     >>> X, y = wire.documents(0, 1000)
     >>> X.shape, sorted(set(y.tolist()))
@@ -109,7 +118,19 @@ STRAY = 0.25  # up to this part of a document may be in the words of another cat
 
 
 def digits() -> tuple[Array, Ints]:
-    """scikit-learn's 1797 handwritten digits, 64 features between 0 and 1, in an order shuffled once for all."""
+    """scikit-learn's 1797 handwritten digits, 64 features between 0 and 1, in an order shuffled once for all.
+
+    Returns
+    -------
+    (array, array)
+        X, 1797 × 64, and the digits.
+
+    Examples
+    --------
+    >>> X, y = digits()
+    >>> X.shape, sorted(set(y.tolist()))
+    ((1797, 64), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    """
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)

@@ -46,6 +46,13 @@ class History:
 
     Rows are checked from look to look: of a batch with a bad row, those before the look before it are learned.
 
+    Parameters
+    ----------
+    run : Pass
+        The pass to watch; feed this instead of it.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(100, 3))
     >>> history = History(Pass())

@@ -39,8 +39,36 @@ def regret(
 ) -> Regret:
     """The regret of a pass over these rows against `comparator`, or against the best one in the unit ball.
 
-    `rows` are all rows of the pass as it saw them (scaled onto the radius), `y` their labels as −1 and +1, or class
-    numbers. Stops when the gap is at most `tolerance` times the loss, or after so many steps.
+    Parameters
+    ----------
+    trace : Trace
+        Of a margin-based Perceptron, with its hypotheses.
+    rows : AnyRows
+        All rows of the pass as it saw them (scaled onto the radius).
+    y : array of int
+        Their labels as −1 and +1, or class numbers.
+    comparator : Array or None, default None
+        Weights to compare with. None: the best in the unit ball.
+    tolerance : float, default 1e-3
+        Stop when the gap is at most this times the loss.
+    steps : int, default 4000
+        Or after so many steps.
+
+    Returns
+    -------
+    Regret
+        Regret, its bound, and how far the comparator may be from the best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onepass import Pass
+    >>> X = np.random.default_rng(0).normal(size=(400, 3))
+    >>> run = Pass("margin", radius=3.0, classes=[0, 1], horizon=400)
+    >>> run.feed(X, X[:, 0] > 0)
+    >>> found = run.regret(X, X[:, 0] > 0)
+    >>> bool(found.value <= found.bound)
+    True
     """
     if trace.terms.learner.drives != "hinge":
         raise ConversionError(

@@ -27,6 +27,13 @@ ROOT_2PI = math.sqrt(2.0 * math.pi)
 class Constant(NamedTuple):
     """η(t) = η.
 
+    Parameters
+    ----------
+    eta : float
+        The rate.
+
+    Examples
+    --------
     >>> rate(Constant(0.5), 9)
     0.5
     """
@@ -40,6 +47,13 @@ class Constant(NamedTuple):
 class InverseRoot(NamedTuple):
     """η(t) = η₀/√t: the rate that needs no horizon.
 
+    Parameters
+    ----------
+    eta0 : float
+        The rate of the first round.
+
+    Examples
+    --------
     >>> rate(InverseRoot(3.0), 9)
     1.0
     """
@@ -56,6 +70,19 @@ class PowerLaw(NamedTuple):
     z < 1 ends at error ∝ α^(−z), z > 1 stalls; z = 1 and η₀ = 2 is best (`clean_optimum`). Below the floor, where the
     power law would take steps longer than the weights themselves, the rate is held.
 
+    Parameters
+    ----------
+    eta0 : float
+        η₀.
+    z : float
+        How fast it falls.
+    N : float
+        Inputs.
+    floor : float, default 1.0
+        α below which the rate is held.
+
+    Examples
+    --------
     >>> schedule = PowerLaw(eta0=2.0, z=1.0, N=50)
     >>> schedule
     PowerLaw(eta0=2.0, z=1.0, N=50, floor=1.0)
@@ -77,9 +104,22 @@ class PowerLaw(NamedTuple):
 class NoisyPowerLaw(NamedTuple):
     """η(t) = η₀/(2φ)·(α + α₀)^(−z), φ = exp(−q₀²/2)/√(2π), for targets with output noise. See barkai1995, eq. 16-18.
 
-    q₀ is the teacher's projection of the inputs' mean. α₀ = (η₀/(2φ))^(1/z) makes the first rate 1. For z = 1 and
-    η₀ = 2 it is the best of its kind (`noisy_optimum`).
+    q₀ is the teacher's projection of the inputs' mean. α₀ = (η₀/(2φ))^(1/z) makes the first rate 1. For z = 1 and η₀ =
+    2 it is the best of its kind (`noisy_optimum`).
 
+    Parameters
+    ----------
+    eta0 : float
+        η₀.
+    z : float
+        How fast it falls.
+    N : float
+        Inputs.
+    q0 : float
+        The teacher's projection of the inputs' mean.
+
+    Examples
+    --------
     >>> rate(NoisyPowerLaw(eta0=2.0, z=1.0, N=250, q0=-1.95), 0)
     1.0
     """
@@ -167,6 +207,18 @@ rate = by_type(  # rate(schedule, t) → η(t)
 def clean_optimum(N: float) -> PowerLaw:
     """The best power law for a target without noise: 2√(2π)/α, error (4/π)/α. See barkai1995, eq. 6.
 
+    Parameters
+    ----------
+    N : float
+        Inputs.
+
+    Returns
+    -------
+    PowerLaw
+        The schedule.
+
+    Examples
+    --------
     >>> clean_optimum(50)
     PowerLaw(eta0=2.0, z=1.0, N=50, floor=1.0)
     """
@@ -176,6 +228,20 @@ def clean_optimum(N: float) -> PowerLaw:
 def noisy_optimum(N: float, q0: float) -> NoisyPowerLaw:
     """The best power law for a target with output noise: error − p ∝ α^(−1/2). See barkai1995, eq. 18.
 
+    Parameters
+    ----------
+    N : float
+        Inputs.
+    q0 : float
+        The teacher's projection of the inputs' mean.
+
+    Returns
+    -------
+    NoisyPowerLaw
+        The schedule.
+
+    Examples
+    --------
     >>> noisy_optimum(250, q0=-1.95)
     NoisyPowerLaw(eta0=2.0, z=1.0, N=250, q0=-1.95)
     """

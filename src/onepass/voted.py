@@ -126,6 +126,25 @@ def load(path: str | os.PathLike[str], max_bytes: int = 1 << 34) -> LinearModel 
 
     A model that learned from a table applies its own columns to a DataFrame or an Arrow table, in whatever order.
 
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    max_bytes : int, default 16 GB
+        Refuse a file whose header promises more.
+
+    Returns
+    -------
+    LinearModel or VotedModel
+        A model that predicts; a table, a DataFrame or an array, as it learned from.
+
+    Raises
+    ------
+    ModelError
+        If the file is no model, was changed, or is of another version.
+
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> import pyarrow
     >>> from onepass import train

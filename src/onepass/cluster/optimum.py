@@ -57,6 +57,24 @@ def guarantee(k: int) -> float:
 def quality(inertia: float, potentials: Sequence[float], n_clusters: int, delta: float = 0.05) -> Quality:
     """What seedings with these potentials (all of them, by plain k-means++, before any swaps) prove about an inertia.
 
+    Parameters
+    ----------
+    inertia : float
+        Of the result.
+    potentials : sequence of float
+        Of all its seedings, by plain k-means++, before any swaps.
+    n_clusters : int
+        K.
+    delta : float, default 0.05
+        The statement fails with at most this probability.
+
+    Returns
+    -------
+    Quality
+        The statement; `str()` says it in words.
+
+    Examples
+    --------
     >>> found = quality(100.0, [120.0, 130.0, 110.0], n_clusters=2)
     >>> round(found.optimum_at_least, 3), round(found.ratio, 1)
     (2.047, 48.8)

@@ -146,6 +146,15 @@ class Coreset:
     Ackermann et al., *StreamKM++*, JEA 2012). Differs: the paper merges two by two, which draws three times as often.
     A size of 200·k or so serves k clusters.
 
+    Parameters
+    ----------
+    size : int
+        Rows kept for each level; 200 for each cluster serve.
+    random_state : int, default 0
+        Seed.
+
+    Examples
+    --------
     >>> coreset = Coreset(size=100)
     >>> for part in np.array_split(np.arange(4000.0).reshape(-1, 1), 7):
     ...     coreset = coreset.feed(part)

@@ -16,7 +16,28 @@ CONVERSIONS: dict[str, Conversion] = {
 
 
 def conversion_named(name: str) -> Conversion:
-    """The conversion of this name."""
+    """The conversion of this name.
+
+    Parameters
+    ----------
+    name : str
+        "frozen", "cutoff", "average", …
+
+    Returns
+    -------
+    Conversion
+        The conversion.
+
+    Raises
+    ------
+    ValueError
+        If none has this name.
+
+    Examples
+    --------
+    >>> conversion_named("cutoff").ensemble
+    True
+    """
     if name not in CONVERSIONS:
         raise ValueError(f"conversion: one of {', '.join(CONVERSIONS)} expected, got {name!r}")
     return CONVERSIONS[name]

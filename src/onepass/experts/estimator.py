@@ -28,6 +28,20 @@ Experts = Sequence[tuple[str, Any]]
 def expert_grid(estimator: Any, grid: Mapping[str, Sequence[Any]]) -> list[tuple[str, Any]]:
     """One expert for every point of a grid of parameters: instead of tuning them, hedge over them.
 
+    Parameters
+    ----------
+    estimator : estimator with partial_fit
+        What is copied.
+    grid : dict of lists
+        Parameter → values.
+
+    Returns
+    -------
+    list of (name, estimator)
+        One for every point, named by it.
+
+    Examples
+    --------
     >>> [name for name, _ in expert_grid(SGDClassifier(), {"alpha": [1e-4, 1e-2], "loss": ["hinge"]})]
     ['alpha=0.0001,loss=hinge', 'alpha=0.01,loss=hinge']
     """

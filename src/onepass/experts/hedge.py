@@ -103,6 +103,19 @@ class FixedShare(_MixtureForecaster):
 
     `run.bound` speaks, as everywhere, of the best single expert; `tracking_bound` of the best sequence.
 
+    Parameters
+    ----------
+    switches : int
+        How often the best expert may change.
+    horizon : int
+        Rounds that will be played.
+    rate : float or None, default None
+        η by hand. None: tuned to the two.
+    share : float or None, default None
+        α by hand. None: tuned to the two.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> losses = np.repeat([[0.0, 1.0], [1.0, 0.0]], 50, axis=0)           # the first expert, then the second
     >>> run = FixedShare(switches=1, horizon=100).run(losses)

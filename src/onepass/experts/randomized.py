@@ -18,12 +18,21 @@ from onepass.rows import Floats, Ints
 class RandomizedWeightedMajority(VoteForecaster):
     """Predicts 1 with probability Σ_{i says 1} w_i / Σ w_i; whoever is wrong weighs β times less, every round.
 
-    Its *expected* mistakes Σ p_t are at most (m* ln(1/β) + ln N)/(1−β). See wang-lecture10, Algorithm 2. `beta` is a
-    number in (0, 1), `Horizon(T)`, `Doubling()` or `Anytime()`; the last three stay within c·√(T ln N) of m*.
+    Its expected mistakes Σ p_t are at most (m∗ ln(1/β) + ln N)/(1−β), where the best expert makes m∗. See
+    wang-lecture10, Algorithm 2. `Horizon(T)`, `Doubling()` and `Anytime()` stay within c·√(T ln N) of m∗.
 
     `run.loss` is Σ p_t, of which the bound speaks; `run.mistakes` counts the predictions drawn. The draw of round t
     depends on `random_state` and t alone.
 
+    Parameters
+    ----------
+    beta : float, Horizon, Doubling or Anytime, default 0.5
+        A number in (0, 1), `Horizon(T)`, `Doubling()` or `Anytime()`.
+    random_state : int, default 0
+        Seed of the predictions drawn.
+
+    Examples
+    --------
     >>> run = RandomizedWeightedMajority(beta=0.5).run([[1, 0], [1, 0], [1, 1]], [1, 1, 0])
     >>> run.expected_mistakes == 1/2 + 1/3 + 1, run.best_loss, round(run.bound, 3)
     (True, 1.0, 2.773)

@@ -19,6 +19,13 @@ from dataclasses import dataclass
 class Horizon:
     """The rate that is best when `rounds` rounds will be played.
 
+    Parameters
+    ----------
+    rounds : int
+        How many will be played.
+
+    Examples
+    --------
     >>> Horizon(1000)
     Horizon(rounds=1000)
     """

@@ -26,14 +26,19 @@ class VoteForecaster(Forecaster):
 class WeightedMajority(VoteForecaster):
     """Predicts what the heavier half of the experts says; after a mistake, those who were wrong weigh β times less.
 
-        predict 1 if Σ_{i says 1} w_i ≥ ½ Σ w_i;   on a mistake w_i ← β·w_i for the wrong
-
-    In rounds in which the vote is right no weight changes, whoever was wrong.
-    It makes at most (m* ln(1/β) + ln N) / ln(2/(1+β)) mistakes when the best expert makes m*. See wang-lecture10,
-    Algorithm 1. `beta` is a number in (0, 1), `Horizon(T)` or `Doubling()`.
+    It predicts 1 if the experts that say 1 have at least half of all weight. In rounds in which the vote is right no
+    weight changes, whoever was wrong. It makes at most (m∗ ln(1/β) + ln N) / ln(2/(1+β)) mistakes when the best expert
+    makes m∗. See wang-lecture10, Algorithm 1.
 
     Asleep: advice that is NaN, or `awake` False. While expert i is awake the vote makes at most bound(m_i) mistakes.
 
+    Parameters
+    ----------
+    beta : float, Horizon or Doubling, default 0.5
+        A number in (0, 1), `Horizon(T)` or `Doubling()`: what is left of the weight of who was wrong.
+
+    Examples
+    --------
     >>> run = WeightedMajority(beta=0.5).run([[1, 0, 0], [1, 0, 1], [0, 0, 1]], [1, 1, 0])
     >>> run.mistakes, run.best, run.regret, round(run.bound, 2)
     (1, 0, 1.0, 3.82)

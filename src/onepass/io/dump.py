@@ -15,17 +15,29 @@ from onepass.structure import check_structure
 
 
 def dump_svmlight(file: str | os.PathLike[str] | IO[bytes], X: Any, y: Any, *, zero_based: bool = False) -> None:
-    """Write the examples as svmlight text; a path is written atomically, a binary file is written to.
+    r"""Write examples as svmlight text.
 
-    X: Rows, Dense, a SciPy sparse matrix or an array. Every number is the shortest text that `float()` reads to the
-    same bits. Explicit zeros of sparse rows are kept, zeros of dense rows are left out. Indices are written as they
-    stand.
+    Every number is the shortest text that `float()` reads to the same bits. Explicit zeros of sparse rows are kept,
+    zeros of dense rows are left out. Indices are written as they stand.
 
+    Parameters
+    ----------
+    file : path or binary file
+        A path, which is written atomically, or a binary file, which is written to.
+    X : array_like, sparse matrix, Rows or Dense
+        The rows.
+    y : array_like
+        Their labels.
+    zero_based : bool, default False
+        Whether the first feature has index 0.
+
+    Examples
+    --------
     >>> import io
     >>> file = io.BytesIO()
     >>> dump_svmlight(file, [[0.1, 0.0, 2.0], [0.0, -3.0, 0.0]], [1, -1])
     >>> file.getvalue()
-    b'1 1:0.1 3:2\\n-1 2:-3\\n'
+    b'1 1:0.1 3:2\n-1 2:-3\n'
     """
     rows, labels = _rows(X), np.asarray(y)
     if labels.shape != (count(rows),):

@@ -26,19 +26,47 @@ def open_stream(
     defaults: Callable[[str], Mapping[str, Any]] | None = None,
     **options: Any,
 ) -> Stream:
-    """The examples of one or more files as chunks, in order.
+    r"""The examples of one or more files as chunks, in order.
 
-    paths: files, globs, folders, `@list.txt`, or `-` for stdin. format and compression: found from the first bytes,
-    then the name, unless given. threads: parsers beside the caller, who parses too; with 0 the caller alone. on_error:
-    "stop", or "skip" to leave out lines that cannot be read (text formats only), each handed to `quarantine`. position:
-    where another stream of the same files was left, to go on from there. defaults: given the format, options to take
-    where none is given; those that the format does not have are left out. Further options are those of the format
-    (docs/formats.md) and block_size, max_line, max_expand, allow_truncated, and span: a pair of bytes of one plain file
-    of lines (those that start there are read), or of row groups of a Parquet file.
+    Parameters
+    ----------
+    paths : path or paths
+        Files, globs, folders, `@list.txt`, or `-` for stdin.
+    format : str or None, default None
+        Found from the first bytes, then the name, unless given.
+    compression : str or None, default None
+        Found likewise, unless given.
+    threads : int or None, default None
+        Parsers beside the caller, who parses too; with 0 the caller alone. None: by the cores.
+    on_error : str or None, default None
+        "stop", or "skip" to leave out lines that cannot be read (text formats only).
+    quarantine : Callable[[bytes], None] or None, default None
+        Called with each line that is left out.
+    position : Position or None, default None
+        Where another stream of the same files was left, to go on from there.
+    defaults : Callable[[str], Mapping[str, object]] or None, default None
+        Given the format, options to take where none is given; those that the format does not have are left out.
+    \*\*options
+        Those of the format (docs/formats.md), and block_size, max_line, max_expand, allow_truncated, and span: a pair
+        of bytes of one plain file of lines (those that start there are read), or of row groups of a Parquet file.
 
+    Returns
+    -------
+    Stream
+        Chunks, to be iterated over in a `with` block.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read as its format; with file, line and column.
+    OSError
+        If it cannot be opened.
+
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "data.svm"
-    >>> _ = file.write_text("1 1:0.5 3:2\\n-1 2:1 # a comment\\n")
+    >>> _ = file.write_text("1 1:0.5 3:2\n-1 2:1 # a comment\n")
     >>> with open_stream(file) as stream:
     ...     for rows, labels, origin in stream:
     ...         print(labels, rows.indptr, rows.indices, rows.values, origin.line)

@@ -47,9 +47,32 @@ def run(
 ) -> LearningCurves:
     """Learning curves of `replicas` students of one perceptron, looked at after α = rounds/N in `alphas`.
 
-    Students start anywhere on the unit sphere, or all at the overlap R = `start` (with shifted inputs at (R, q), q the
-    overlap with U). `progress` is called with the share of the work done, from 0 to 1.
+    Parameters
+    ----------
+    teacher : PerceptronTeacher
+        Who gives the labels.
+    rule : rule
+        How students learn, such as `Normalized(schedule, N)`.
+    alphas : array_like
+        Where to look: α = rounds/N, rising.
+    replicas : int, default 200
+        Students.
+    seed : int, default 0
+        Of all draws.
+    start : float, (float, float) or None, default None
+        The overlap R at which all start (with shifted inputs (R, q)). None: anywhere on the unit sphere.
+    threads : int or None, default None
+        None: all cores; the result is the same for any number.
+    progress : callable or None, default None
+        Called with the share of the work done, from 0 to 1.
 
+    Returns
+    -------
+    LearningCurves
+        The error of every student at every look.
+
+    Examples
+    --------
     >>> from onepass.schedules import Constant
     >>> run(PerceptronTeacher(N=100), Normalized(Constant(0.5), 100), alphas=[10.0, 100.0], replicas=50)
     LearningCurves(replicas=50, alpha=10..100, error=0.1331..0.06265)
@@ -84,6 +107,32 @@ def run_smooth(
     The error at a look is the share of mistakes since the look before. (What is said of these functions is said near
     the teacher: far from it there may be other places to settle.)
 
+    Parameters
+    ----------
+    teacher : SmoothTeacher
+        Who gives the labels.
+    schedule : Schedule
+        The rate.
+    rounds : array_like
+        Where to look, rising.
+    replicas : int, default 20
+        Students.
+    seed : int, default 0
+        Of all draws.
+    distance : float, default 0.1
+        From W₀, in a random direction, at the start.
+    threads : int or None, default None
+        None: all cores.
+    progress : callable or None, default None
+        Called with the share of the work done.
+
+    Returns
+    -------
+    LearningCurves
+        The share of mistakes since the look before, of every student at every look.
+
+    Examples
+    --------
     >>> from onepass.lab.teachers import quadratic
     >>> from onepass.schedules import Constant
     >>> curves = run_smooth(quadratic(3), Constant(0.01), rounds=[20_000, 40_000], replicas=4)

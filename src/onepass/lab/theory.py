@@ -76,6 +76,24 @@ def generalization_error(R: npt.ArrayLike, q: npt.ArrayLike = 0.0, q0: float = 0
 
     Differs: the print of eq. 8 lacks the factor 1 − 2p, without which a student at W = −W₀ would err more than always.
 
+    Parameters
+    ----------
+    R : array_like
+        Overlap with the teacher.
+    q : array_like, default 0.0
+        The student's projection of the inputs' mean.
+    q0 : float, default 0.0
+        The teacher's.
+    p : float, default 0.0
+        Output noise.
+
+    Returns
+    -------
+    array of float
+        ε_g.
+
+    Examples
+    --------
     >>> float(generalization_error(-1.0, p=0.25))
     0.75
     """
@@ -97,11 +115,30 @@ class Flow(NamedTuple):
 def clean_flow(schedule: Schedule, N: float, alphas: npt.ArrayLike, R: float = 0.0, normalized: bool = True) -> Flow:
     """The overlap of a student of a noiseless perceptron, from R at α = 0. See barkai1995, eq. 4.
 
-        dR/dα = η·(1 − R²)/√(2π) − η²·R·arccos(R)/(2π)
+    Equation 4, dR/dα = η·(1 − R²)/√(2π) − η²·R·arccos(R)/(2π), is solved in θ = arccos R, which stays exact as R → 1.
+    Without normalisation η/L stands for η, and the length follows dL/dα = −η·(1 − R)/√(2π) + η²·θ/(2πL), L = 1 at the
+    start.
 
-    solved in θ = arccos R, which stays exact as R → 1. Without normalisation η/L stands for η, and the length follows
-    dL/dα = −η·(1 − R)/√(2π) + η²·θ/(2πL), L = 1 at the start.
+    Parameters
+    ----------
+    schedule : Schedule
+        The rate.
+    N : float
+        Inputs.
+    alphas : array_like
+        Where to look, rising.
+    R : float, default 0.0
+        The overlap at α = 0.
+    normalized : bool, default True
+        Whether the weights are held at length 1.
 
+    Returns
+    -------
+    Flow
+        `R`, `q` and `error` at every α.
+
+    Examples
+    --------
     >>> from onepass.schedules import clean_optimum
     >>> flow = clean_flow(clean_optimum(1000), 1000, [1e4])
     >>> abs(flow.error[0] * 1e4 / (4 / math.pi) - 1) < 1e-3
@@ -229,6 +266,18 @@ def _integrate(
 def stationary_error(eta: npt.ArrayLike) -> Floats:
     """ε_∞ = η/√(2π³) for a small constant rate and a noiseless teacher. See barkai1995, eq. 5.
 
+    Parameters
+    ----------
+    eta : array_like
+        The rate.
+
+    Returns
+    -------
+    array of float
+        The error at rest.
+
+    Examples
+    --------
     >>> float(stationary_error(math.sqrt(2 * math.pi**3)))
     1.0
     """
@@ -238,6 +287,18 @@ def stationary_error(eta: npt.ArrayLike) -> Floats:
 def clean_constant(eta0: float) -> float:
     """lim α·ε_g for η = η₀√(2π)/α, η₀ > 1: η₀²/(π(η₀ − 1)), least at η₀ = 2. See barkai1995, eq. 6.
 
+    Parameters
+    ----------
+    eta0 : float
+        Above 1.
+
+    Returns
+    -------
+    float
+        The limit.
+
+    Examples
+    --------
     >>> clean_constant(2.0) == 4 / math.pi
     True
     """
@@ -358,9 +419,21 @@ class Limit(NamedTuple):
 def plain_limits(teacher: PerceptronTeacher) -> list[Limit]:
     """The ends of the plain rule as η → 0: zeros of its mean step across W, attracting in the plane of W₀ and U.
 
-    A small share of W outside that plane shrinks at a stable end and grows at the other kind, but so slowly
-    that a rate ∝ 1/α can leave a student there for a long time. See barkai1995, section 3.
+    A small share of W outside that plane shrinks at a stable end and grows at the other kind, but so slowly that a
+    rate ∝ 1/α can leave a student there for a long time. See barkai1995, section 3.
 
+    Parameters
+    ----------
+    teacher : PerceptronTeacher
+        With output noise and shifted inputs.
+
+    Returns
+    -------
+    list[Limit]
+        Each with its error, its overlaps, and whether it is stable.
+
+    Examples
+    --------
     >>> for limit in plain_limits(PerceptronTeacher(N=250, p=0.2, u=4.0, q0=-1.95)):
     ...     print(f"{limit.error:.3f} {limit.stable}")
     0.312 True

@@ -55,6 +55,25 @@ widen = by_type({rule: function for module in _rules for rule, function in modul
 def named(learner: Any) -> Learner:
     """The learner meant by a name, a class, an instance, or None (Adaptive).
 
+    Parameters
+    ----------
+    learner : str, class, learner or None
+        A name, a class, an instance, or None.
+
+    Returns
+    -------
+    Learner
+        The learner.
+
+    Raises
+    ------
+    ValueError
+        If no learner has this name; it says which may have been meant.
+    TypeError
+        If it is no learner.
+
+    Examples
+    --------
     >>> named("margin")
     MarginPerceptron(projection='ball', schedule=None)
     """

@@ -66,9 +66,15 @@ WIDEN = {Ball: widen, Sphere: widen}
 class MarginPerceptron(Learner):
     """Online gradient descent on the hinge loss inside the unit ball: the learner with a certificate in hinge loss.
 
-    `projection="sphere"` is the variant as printed; `schedule` replaces 1/√m or 1/√t (η is schedule/R): one of
-    onepass.schedules, or any function of t.
+    Parameters
+    ----------
+    projection : str, default "ball"
+        "ball", or "sphere": the variant as printed.
+    schedule : schedule, callable or None, default None
+        Replaces 1/√m or 1/√t (η is schedule/R): one of `onepass.schedules`, or any function of t.
 
+    Examples
+    --------
     >>> from onepass.schedules import Constant
     >>> MarginPerceptron(schedule=Constant(0.01))
     MarginPerceptron(projection='ball', schedule=Constant(eta=0.01))

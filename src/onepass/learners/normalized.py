@@ -63,11 +63,17 @@ WIDEN: dict[type, Callable[..., Any]] = {Normalized: widen, Unnormalized: widen}
 class NormalizedPerceptron(Learner):
     """Steps of η(t)/N along y·x after mistakes, the weights held at length 1. See barkai1995, eq. 2.
 
-    schedule    η(t): one of onepass.schedules or a function of t; None: the best one for clean targets, 2√(2π)·N/t
-    N           the number of inputs; None: the number of features declared on the pass (the estimator declares it)
-
     The theory is of inputs whose features have variance 1: standardise, or scale η accordingly.
 
+    Parameters
+    ----------
+    schedule : schedule, callable or None, default None
+        η(t): one of onepass.schedules or a function of t; None: the best one for clean targets, 2√(2π)·N/t.
+    N : float or None, default None
+        The number of inputs; None: the number of features declared on the pass (the estimator declares it).
+
+    Examples
+    --------
     >>> from onepass.schedules import Constant
     >>> NormalizedPerceptron(Constant(0.5), N=50).rule(Setting())
     Normalized(schedule=Constant(eta=0.5), N=50.0)

@@ -47,6 +47,15 @@ WIDEN = {First: widen, Second: widen}
 class PassiveAggressive(Learner):
     """Passive while the margin is 1, then as aggressive as C allows; variant 1 or 2 of the paper.
 
+    Parameters
+    ----------
+    C : float, default 1.0
+        How aggressive a step may be.
+    variant : int, default 1
+        1 or 2 of the paper.
+
+    Examples
+    --------
     >>> PassiveAggressive(C=0.1).rule(Setting())
     First(C=0.1)
     """

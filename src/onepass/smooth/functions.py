@@ -227,8 +227,31 @@ def check_gradient(
 ) -> float:
     """The largest gap between gradient(W, x) and central differences of f(W, x), in units of the largest slope.
 
-    Raises ValueError, naming the parameter, where the gap exceeds the tolerance.
+    Parameters
+    ----------
+    f : callable
+        f(W, x).
+    gradient : callable
+        gradient(W, x), an array like W.
+    W : array of float
+        Where.
+    x : array_like
+        A row.
+    tolerance : float, default 1e-5
+        The largest gap that is no fault.
 
+    Returns
+    -------
+    float
+        The largest gap.
+
+    Raises
+    ------
+    ValueError
+        Where the gap exceeds the tolerance; it names the parameter.
+
+    Examples
+    --------
     >>> f = lambda W, x: W[0] * x + W[1] ** 2
     >>> check_gradient(f, lambda W, x: np.array([x, 2 * W[1]]), np.array([1.0, 3.0]), 0.5) < 1e-8
     True
