@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 LOWEST := .venv-lowest
 
-.PHONY: demo test test-lowest lint docs bench clean
+.PHONY: demo test test-lowest lint docs dist bench clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -42,6 +42,17 @@ lint: $(READY)
 docs: .venv/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -j 2 -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# A wheel and an sdist in dist/, looked at; the sdist is unpacked, installed and its quick tests are run from there.
+dist: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dist]'
+	rm -rf dist && $(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	rm -rf dist/unpacked && mkdir dist/unpacked && tar -xzf dist/*.tar.gz -C dist/unpacked --strip-components 1
+	$(PYTHON) -m venv dist/venv
+	dist/venv/bin/python -m pip install --quiet --disable-pip-version-check 'dist/unpacked[dev]'
+	cd dist/unpacked && ../venv/bin/python -m pytest -n 2 -m "(learners or certificates or io) and not slow" tests
 
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
