@@ -242,6 +242,7 @@ def test_a_page_can_be_had_when_the_updates_were_let_go(folder):
     onepass(folder, "train", "data.svm", "--max-trace-memory", "2KB", "--report", "let-go.html")
     text = sound((folder / "let-go.html").read_text())
     assert "certificate and loss over the rounds" in text.lower()
+    assert "mathdefault" not in text
     assert "bound against the cutoff" not in text.lower()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from onepass.guards.drift import LEVEL, SPOKEN, odds
 from onepass.report.page import Figure, TableBlock
 from onepass.report.style import COLOURS
-from onepass.report.svg import GREY, INK, drawing, thousands
+from onepass.report.svg import GREY, INK, drawing, powers, thousands
 
 
 def martingale(key: str, path: dict[str, list[Any]], regimes: list[dict[str, Any]]) -> Figure:
@@ -29,6 +29,7 @@ def martingale(key: str, path: dict[str, list[Any]], regimes: list[dict[str, Any
         if rows[-1] > rows[0]:
             axes.set_xscale("log")
         thousands(axes.xaxis)
+        powers(axes.yaxis)
         axes.set(xlabel="row", ylabel="evidence, to one")
         shown.legend(2)
     table = [[f"{row:,}", f"{value:.4g}"] for row, value in zip(rows, evidence, strict=True)]

@@ -12,7 +12,7 @@ from onepass.report.charts import label_text
 from onepass.report.origin import origin
 from onepass.report.page import Figure, Page, Section, TableBlock, Text, Warn
 from onepass.report.style import COLOURS
-from onepass.report.svg import INK, drawing, thousands
+from onepass.report.svg import INK, drawing, powers, thousands
 from onepass.rows import Floats
 
 LINES = {"risk": "risk", "rates": "rates, the largest", "scores": "scores"}
@@ -112,6 +112,7 @@ def _evidence(key: str, path: dict[str, list[Any]], record: dict[str, Any]) -> F
         if rows[-1] > rows[0]:
             shown.axes.set_xscale("log")
         thousands(shown.axes.xaxis)
+        powers(shown.axes.yaxis)
         shown.axes.set(xlabel="row", ylabel="evidence, to one")
         shown.legend(2)
     columns = ["row", *(LINES[name] for name in known)]

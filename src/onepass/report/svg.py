@@ -82,6 +82,14 @@ def thousands(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def powers(axis: Any) -> None:
+    """Tick labels of evidence, which has any size: 0.01, 1, 1,000, 1e+09. As text: no formula is drawn in a page."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if 1.0 <= value < 1e6 else f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def short(value: float) -> str:
     """A number for a tick.
 
