@@ -17,9 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass.errors import ModelError, printable
-from onepass.tables.bins import bin_name, leading_name
-from onepass.tables.crosses import all_places
-from onepass.tables.hashing import bin_hashes
 from onepass.tables.plan import NUMBER, TablePlan, bin_count
 
 MOST = 1 << 20  # names
@@ -110,6 +107,9 @@ class FeatureNames:
 
     def _values_of(self, name: str) -> Met:
         """The values of a column that can be crossed, as far as they were met: hashes and names."""
+        from onepass.tables.bins import bin_name  # compiled code, which only names of crosses need
+        from onepass.tables.hashing import bin_hashes
+
         column = next(one for one in self._plan.used if one.name == name)
         begin, lost = f"{name}=", f"{name} missing"
         kept = {hashed: text for hashed, text in self._kept.items() if text == lost or text.startswith(begin)}
@@ -171,6 +171,8 @@ class CrossNames:
     """The crosses of the values of two columns, by their place."""
 
     def __init__(self, first: Met, second: Met, stretch: int) -> None:
+        from onepass.tables.crosses import all_places
+
         self._first, self._second = first.names, second.names
         few = len(self._first) * len(self._second) <= MOST
         places = np.empty(0, np.int64)
@@ -188,6 +190,8 @@ class CrossNames:
 
 def _bin_name(plan: TablePlan, place: int) -> str:
     """What a bin of a number is called, or its leading bits."""
+    from onepass.tables.bins import bin_name, leading_name
+
     number = bisect.bisect_right(plan.bin_starts, place) - 1
     column = [column for column in plan.used if column.kind == NUMBER][number]
     code = place - plan.bin_starts[number]
