@@ -17,6 +17,22 @@ def betting(rounds: int, log_bets: Floats, delta: float) -> float:
     concave in μ; so by Ville's inequality the mixture over the c_j reaches 1/δ with probability at most δ, if the
     average of the μ_i is μ. The left side rises with μ: bisection, of which the upper end is returned.
 
+    Parameters
+    ----------
+    rounds : int
+        n: the rounds counted.
+    log_bets : array of float
+        (64): S(c_j) = Σ ln(1 − c_j·X_i) over them.
+    delta : float
+        The bound fails, at any time, with at most this probability.
+
+    Returns
+    -------
+    float
+        The bound on the average risk; 1 where nothing better is known.
+
+    Examples
+    --------
     >>> round(betting(1000, np.zeros(64), 0.05), 4)  # no loss in 1000 rounds; ln(1/δ)/n alone would be 0.0030
     0.0065
     """

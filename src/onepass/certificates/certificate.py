@@ -23,9 +23,66 @@ _WORDS = {"zero_one": "0-1 risk", "hinge": "hinge risk (and so the 0-1 risk)", "
 class Certificate:
     """A bound on the risk, what it speaks of, and what it assumes. `str()` is one sentence.
 
-    `covers` is "model" (the risk of the model itself) or "members" (the average risk of the ensemble's members);
-    `withheld` is None, or the reason why there is no certificate (then `risk` is NaN). `conversion` and `choice` say
-    which model that is: the choice was made for this δ, bound and loss, and `Pass.model(certificate)` deploys it.
+    `conversion` and `choice` say which model that is: the choice was made for this δ, bound and loss, and
+    `Pass.model(certificate)` deploys it.
+
+    Attributes
+    ----------
+    risk : float
+        The bound; NaN where it is withheld.
+    delta : float
+        It fails with at most this probability.
+    conversion : str
+        How the hypotheses became one model.
+    choice : Choice
+        Which of the conversion's rules it speaks of: a cutoff, a start, a frozen candidate, …
+    covers : str
+        "model" (the risk of the model itself) or "members" (the average risk of the ensemble's members).
+    loss : str
+        "zero_one", "hinge", "cost" or "given".
+    loss_bound : float
+        C: no loss is larger.
+    bound : str
+        The theorem: "betting" or "dekel2008".
+    empirical : float
+        L̄: the average loss in the rounds counted.
+    counted : int
+        n: the rounds counted.
+    rounds : int
+        All rounds of the pass.
+    assumptions : tuple of str
+        What must be true of the rows.
+    compacted : bool, default False
+        Whether the hypotheses are known only by the grid.
+    withheld : str or None, default None
+        The reason why there is no certificate; None: there is one.
+    deployed : bool, default True
+        Whether it speaks of the model that the pass gives unasked, or of one that goes with it.
+    repeated : float or None, default None
+        The share of the rows that equal an earlier one; None: not counted.
+    drift : DriftEvidence or None, default None
+        Against independent draws, tested while learning; None: not tested.
+    threshold : Threshold or None, default None
+        Where a target was declared: where the scores are cut, and what that keeps.
+    baseline : Baseline or None, default None
+        What always saying the most frequent label would do, on the rows counted.
+    entries : int, default 1
+        Among how many, declared before the first row, it was chosen: each is certified at δ/entries.
+    made : callable or None, default None
+        Gives the rates, when they are wanted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from onepass import Pass
+    >>> X = np.random.default_rng(0).normal(size=(4000, 3))
+    >>> run = Pass()
+    >>> run.feed(X, X[:, 0] > 0)
+    >>> certificate = run.certificate()
+    >>> certificate.covers, certificate.rounds, certificate.informative
+    ('model', 4000, True)
+    >>> certificate == Certificate.from_dict(certificate.as_dict())
+    True
     """
 
     risk: float

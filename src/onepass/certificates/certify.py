@@ -38,8 +38,41 @@ def certify(
 
     It needs no hypotheses: evidence is enough, and a Trace is evidence.
 
-    `loss` is "hinge", "zero_one", or None: 0-1 for `frozen`; else hinge where it is bounded (MarginPerceptron with a
-    radius), 0-1 elsewhere.
+    Parameters
+    ----------
+    evidence : Evidence or Trace
+        What a pass has left behind.
+    conversion : str, default "cutoff"
+        How the hypotheses become one model.
+    delta : float, default 0.05
+        The certificate fails with at most this probability.
+    bound : str, default "betting"
+        "betting" or "dekel2008", the theorem.
+    loss : str or None, default None
+        "hinge" or "zero_one". None: 0-1 for `frozen`; else hinge where it is bounded (MarginPerceptron with a radius),
+        0-1 elsewhere.
+
+    Returns
+    -------
+    Certificate
+        Of the best rule of the conversion's family; `withheld` says why there is none.
+
+    Raises
+    ------
+    ConversionError
+        If this evidence cannot give it; the message says what to do.
+    ValueError
+        If an argument cannot be so.
+
+    Examples
+    --------
+    >>> from onepass import Pass
+    >>> X = np.random.default_rng(0).normal(size=(400, 3))
+    >>> run = Pass("margin", radius=3.0, classes=[0, 1], horizon=400)
+    >>> run.feed(X, X[:, 0] > 0)
+    >>> certificate = certify(run.trace(), "average")
+    >>> certificate.loss, certificate.covers, certificate.counted
+    ('hinge', 'model', 400)
     """
     check(conversion, delta, bound)
     rule = conversion_named(conversion)
@@ -114,7 +147,30 @@ def largest_loss(evidence: Evidence, loss: str) -> float:
 
 
 def check(conversion: str, delta: float, bound: str) -> None:
-    """Raise ValueError, with the argument's name, for values that no certificate has."""
+    """Raise ValueError, with the argument's name, for values that no certificate has.
+
+    Parameters
+    ----------
+    conversion : str
+        The name of a conversion.
+    delta : float
+        Between 0 and 1.
+    bound : str
+        "betting" or "dekel2008".
+
+    Raises
+    ------
+    ValueError
+        If one of them cannot be so.
+
+    Examples
+    --------
+    >>> check("frozen", 0.05, "betting")
+    >>> check("frozen", 2.0, "betting")
+    Traceback (most recent call last):
+        ...
+    ValueError: delta: a number between 0 and 1 expected, got 2.0
+    """
     conversion_named(conversion)
     if bound not in BOUNDS:
         raise ValueError(f"bound: one of {', '.join(BOUNDS)} expected, got {bound!r}")
@@ -123,7 +179,37 @@ def check(conversion: str, delta: float, bound: str) -> None:
 
 
 def certified_loss(evidence: Evidence, conversion: str, loss: str | None) -> str:
-    """The loss to certify, or a refusal where it has no bound."""
+    """The loss to certify, or a refusal where it has no bound.
+
+    Parameters
+    ----------
+    evidence : Evidence or Trace
+        What a pass has left behind.
+    conversion : str
+        How the hypotheses become one model.
+    loss : str or None
+        As asked for; None: what this evidence and this conversion have.
+
+    Returns
+    -------
+    str
+        "zero_one", "hinge" or "cost".
+
+    Raises
+    ------
+    ConversionError
+        If the hinge loss is asked for and has no bound.
+    ValueError
+        If no loss has this name.
+
+    Examples
+    --------
+    >>> from onepass import Pass
+    >>> run = Pass("margin", radius=3.0, classes=[0, 1], horizon=400)
+    >>> run.feed([[1.0, 0.0, 0.0]], [1])
+    >>> certified_loss(run.trace(), "average", None), certified_loss(run.trace(), "frozen", None)
+    ('hinge', 'zero_one')
+    """
     bounded, rule = evidence.terms.loss_bound is not None, conversion_named(conversion)
     if loss is None:
         if _counts_costs(evidence, rule):

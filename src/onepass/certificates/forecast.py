@@ -24,10 +24,23 @@ MOST = 2**60  # rows beyond which no plan is made
 class LearningPlan(NamedTuple):
     """What is known before the first row.
 
-    best_loss      hinge risk of the comparator; its average loss on the same rows, if `measured`
-    radius         R: no row is longer
-    fit_intercept  whether a constant feature 1 comes on top: R' = √(R² + 1) takes the place of R
-    delta          the forecast fails at most this often
+    Attributes
+    ----------
+    best_loss : float
+        Hinge risk of the comparator; its average loss on the same rows, if `measured`.
+    radius : float
+        R: no row is longer.
+    fit_intercept : bool, default True
+        Whether a constant feature 1 comes on top: R' = √(R² + 1) takes the place of R.
+    delta : float, default 0.05
+        The forecast fails at most this often.
+    measured : bool, default False
+        Whether `best_loss` was measured on the rows themselves.
+
+    Examples
+    --------
+    >>> LearningPlan(best_loss=0.1, radius=1.0, fit_intercept=False).loss_bound
+    2.0
     """
 
     best_loss: float
@@ -52,6 +65,25 @@ def expected_risk(plan: LearningPlan, horizon: int) -> float:
 
     A single run may be worse; of what holds for single runs speaks `risk_forecast`. See dekel2008, Section 3.
 
+    Parameters
+    ----------
+    plan : LearningPlan
+        What is known before the first row.
+    horizon : int
+        m: how many rows there will be, from 4 to 2^60.
+
+    Returns
+    -------
+    float
+        The bound; at most the loss's own.
+
+    Raises
+    ------
+    ValueError
+        If the plan or the horizon cannot be so.
+
+    Examples
+    --------
     >>> round(expected_risk(LearningPlan(best_loss=0.1, radius=1.0, fit_intercept=False), 10_000), 4)
     0.11
     """
@@ -64,14 +96,33 @@ def risk_forecast(plan: LearningPlan, horizon: int, bound: str = "betting") -> f
 
         L₁ = u + √(2Cub/m) + Cb/(3m) + R/√m,   b = ln(2/δ);     L₁ = ū + R/√m where ū is measured
 
-    bound  "dekel2008": L₁ + √(2CaL₁/m) + 7Ca/m, a = ln(2m²/δ), or ln(m²/δ) where measured;
-           "betting": the certificate of k = 0 if the losses were as bad for it as their sum m·L₁ allows. Since
-           ln(1 − cx) ≥ x·ln(1 − c) on [0, 1], that is S(c) = (m·L₁/C)·ln(1 − c), at the price ½ of k = 0
-
     The certificate of the run at δ/2 (at δ where ū is measured) will not be larger, with probability 1 − δ/2. See
     dekel2008, Section 3. Differs: betting is not in the paper; the comparator's tail is Bernstein's with its
     constants, which the paper leaves to the reader.
 
+    Parameters
+    ----------
+    plan : LearningPlan
+        What is known before the first row.
+    horizon : int
+        m: how many rows there will be, from 4 to 2^60.
+    bound : str, default "betting"
+        "dekel2008": L₁ + √(2CaL₁/m) + 7Ca/m, a = ln(2m²/δ), or ln(m²/δ) where measured. "betting": the certificate of
+        k = 0 if the losses were as bad for it as their sum m·L₁ allows. Since ln(1 − cx) ≥ x·ln(1 − c) on [0, 1], that
+        is S(c) = (m·L₁/C)·ln(1 − c), at the price ½ of k = 0.
+
+    Returns
+    -------
+    float
+        The bound; at most the loss's own.
+
+    Raises
+    ------
+    ValueError
+        If an argument cannot be so.
+
+    Examples
+    --------
     >>> plan = LearningPlan(best_loss=0.1, radius=1.0, fit_intercept=False)
     >>> [round(risk_forecast(plan, 10_000, bound), 3) for bound in ("dekel2008", "betting")]
     [0.186, 0.141]
@@ -90,8 +141,27 @@ def risk_forecast(plan: LearningPlan, horizon: int, bound: str = "betting") -> f
 def rows_needed(plan: LearningPlan, target: float, bound: str = "betting") -> int | None:
     """The least number of rows whose forecast is at most the target; None if no number is enough.
 
-    `bound` as in `risk_forecast`, or "expected" for `expected_risk`. All of them fall as rows are added.
+    Parameters
+    ----------
+    plan : LearningPlan
+        What is known before the first row.
+    target : float
+        What the hinge risk should be at most.
+    bound : str, default "betting"
+        As in `risk_forecast`, or "expected" for `expected_risk`. All of them fall as rows are added.
 
+    Returns
+    -------
+    int or None
+        Rows.
+
+    Raises
+    ------
+    ValueError
+        If an argument cannot be so.
+
+    Examples
+    --------
     >>> plan = LearningPlan(best_loss=0.1, radius=1.0, fit_intercept=False)
     >>> rows_needed(plan, 0.2)
     1964

@@ -43,17 +43,106 @@ def candidate_risk(watched: Watched, slot: int, level: float) -> float:
     """How often this candidate errs, at most: with probability 1 − level at all times at once.
 
     For the candidate that was chosen among several by what they did, the level is δ times its price.
+
+    Parameters
+    ----------
+    watched : Watched
+        Counts of watched models.
+    slot : int
+        Which of them.
+    level : float
+        The bound fails with at most this probability; below 1.
+
+    Returns
+    -------
+    float
+        The bound on the 0-1 risk; 1 where nothing better is known.
+
+    Raises
+    ------
+    ValueError
+        If the level is not below 1.
+
+    Examples
+    --------
+    >>> from onepass.trace.watched import nothing_watched
+    >>> watched = nothing_watched(1, 2)
+    >>> watched.frozen[0], watched.rows[0], watched.mistakes[0] = 8, (500, 500), (5, 5)
+    >>> 0.01 < candidate_risk(watched, 0, 0.05) < 0.03
+    True
     """
     return risk(zero_one(watched, slot), level)
 
 
 def class_risk(watched: Watched, slot: int, label_code: int, level: float) -> float:
-    """P(ŷ ≠ c | y = c), at most, for the class with this number; both risks are conditional, and so are the bets."""
+    """P(ŷ ≠ c | y = c), at most, for the class with this number; both risks are conditional, and so are the bets.
+
+    Parameters
+    ----------
+    watched : Watched
+        Counts of watched models.
+    slot : int
+        Which of them.
+    label_code : int
+        The number of the class, as the pass codes it.
+    level : float
+        The bound fails with at most this probability; below 1.
+
+    Returns
+    -------
+    float
+        The bound on the miss rate; 1 where nothing better is known.
+
+    Raises
+    ------
+    ValueError
+        If the level is not below 1.
+
+    Examples
+    --------
+    >>> from onepass.trace.watched import nothing_watched
+    >>> watched = nothing_watched(1, 2)
+    >>> watched.frozen[0], watched.rows[0], watched.mistakes[0] = 8, (900, 100), (0, 50)
+    >>> class_risk(watched, 0, 0, 0.05) < 0.01, class_risk(watched, 0, 1, 0.05) > 0.5
+    (True, True)
+    """
     return risk(of_class(watched, slot, label_code), level)
 
 
 def cost_risk(watched: Watched, slot: int, costs: Costs, level: float) -> float:
-    """The mean of cost[y][ŷ], at most."""
+    """The mean of cost[y][ŷ], at most.
+
+    Parameters
+    ----------
+    watched : Watched
+        Counts of watched models.
+    slot : int
+        Which of them.
+    costs : Costs
+        By the numbers of the labels.
+    level : float
+        The bound fails with at most this probability; below 1.
+
+    Returns
+    -------
+    float
+        The bound on the mean cost; the largest cost where nothing better is known.
+
+    Raises
+    ------
+    ValueError
+        If the level is not below 1.
+
+    Examples
+    --------
+    >>> from onepass.costs import cost_of, costs_of
+    >>> from onepass.trace.watched import nothing_watched
+    >>> costs = costs_of(cost_of({("no", "yes"): 1, ("yes", "no"): 5}), ("no", "yes"))
+    >>> watched = nothing_watched(1, 2)
+    >>> watched.frozen[0], watched.rows[0], watched.mistakes[0] = 8, (500, 500), (5, 5)
+    >>> 0.03 < cost_risk(watched, 0, costs, 0.05) < 0.15
+    True
+    """
     return costs.largest * risk(of_costs(watched, slot, costs), level)
 
 
@@ -61,7 +150,35 @@ def best_candidate(watched: Watched, delta: float, prices: Sequence[float] | Flo
     """(slot, bound) of the candidate with the smallest bound at δ·price; of equals, the oldest.
 
     As long as no bound is below 1 it is the newest. All are tested at the best bound so far, and only those are solved
-    that are below it. `prices` has one for each slot; empty slots are passed over.
+    that are below it.
+
+    Parameters
+    ----------
+    watched : Watched
+        Counts of watched models.
+    delta : float
+        The bound fails with at most this probability, whichever is chosen.
+    prices : sequence of float
+        One for each slot; empty slots are passed over.
+
+    Returns
+    -------
+    tuple of int and float
+        The slot, and the bound on its 0-1 risk.
+
+    Raises
+    ------
+    ValueError
+        If no candidate has been frozen yet.
+
+    Examples
+    --------
+    >>> from onepass.trace.watched import nothing_watched
+    >>> watched = nothing_watched(2, 2)
+    >>> watched.frozen[:], watched.rows[:], watched.mistakes[:] = (8, 16), 500, [(50, 50), (5, 5)]
+    >>> slot, bound = best_candidate(watched, 0.05, [0.5, 0.5])
+    >>> slot, bound == candidate_risk(watched, 1, 0.025)
+    (1, True)
     """
     slots = np.flatnonzero(watched.frozen > 0)
     if not slots.size:

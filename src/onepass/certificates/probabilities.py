@@ -138,9 +138,38 @@ class Reliability(NamedTuple):
 def calibrate(bins: Ints, borders: Floats, cut: float = 0.0, classes: int = 2) -> Calibration:
     """The curve of a candidate, from rows that came after it was frozen; with none, the score squashed.
 
-    `bins[1]` counts rows of the second class (of several: rows judged rightly), `bins[0]` the others, by how many
-    borders lie at or below the score (of several: the margin). Knots on the wrong side of ½ at the cut are left out, so
-    that the curve meets ½ there and is what the rows say elsewhere. No value is closer to 0 or 1 than 1/(rows + 2).
+    Knots on the wrong side of ½ at the cut are left out, so that the curve meets ½ there and is what the rows say
+    elsewhere. No value is closer to 0 or 1 than 1/(rows + 2).
+
+    Parameters
+    ----------
+    bins : array of int
+        (2, 129): `bins[1]` counts rows of the second class (of several: rows judged rightly), `bins[0]` the others, by
+        how many borders lie at or below the score (of several: the margin).
+    borders : array of float
+        (128): of the bins, rising.
+    cut : float, default 0.0
+        The score above which the second of two classes is predicted.
+    classes : int, default 2
+        How many.
+
+    Returns
+    -------
+    Calibration
+        The curve.
+
+    Raises
+    ------
+    ValueError
+        If these cannot be bins of one candidate, or the cut is not finite.
+
+    Examples
+    --------
+    >>> bins = np.zeros((2, 129), dtype=np.int64)
+    >>> bins[1, 100], bins[0, 100] = 90, 10  # scores of which 90 of 100 were of the second class
+    >>> calibration = calibrate(bins, np.linspace(-1.0, 1.0, 128))
+    >>> calibration.rows, calibration.value
+    (100, (0.5, 0.9))
     """
     check_bins(bins, borders)
     if not math.isfinite(cut):

@@ -33,7 +33,32 @@ _WORDS = {
 
 @dataclass(frozen=True, eq=False)
 class Rate:
-    """One rate with its bound: at most that, or (precision and F1) at least."""
+    """One rate with its bound: at most that, or (precision and F1) at least.
+
+    Attributes
+    ----------
+    name : str
+        "miss", "false alarm", "precision", "F1", "balanced error" or, of members, "joint miss".
+    label : label or None
+        The class that it speaks of; None: of all.
+    bound : float
+        What the rate is at most, or at least.
+    at_most : bool
+        Which of the two.
+    observed : float
+        The same rate in the rows counted; NaN where there is none.
+    counted : int
+        Rows.
+    trivial : float
+        What the bound is before any row: 1 or 0.
+    free : bool, default False
+        Whether it follows from the others and takes no part of δ.
+
+    Examples
+    --------
+    >>> print(Rate("miss", "spam", 0.0312, True, 0.02, 1000, 1.0))
+    miss rate of spam at most 0.0312, observed 0.0200 in 1,000 rows
+    """
 
     name: str  # "miss", "false alarm", "precision", "F1", "balanced error" or, of members, "joint miss"
     label: Label | None  # the class that it speaks of; None: of all
@@ -81,6 +106,30 @@ class Rates:
     """Rates of one candidate, or of an ensemble's members, that hold together, at all times, with probability 1 − δ.
 
     Each that is not free was given δ·price/parts. The certificate of the risk has a δ of its own.
+
+    Attributes
+    ----------
+    delta : float
+        They fail, all together, with at most this probability.
+    price : float
+        Of the candidate, or of the choice among ensembles.
+    parts : int
+        Among how many rates δ·price was shared out.
+    frozen : int or None
+        The round of the candidate; None: they are of members.
+    positive : label or None
+        Which class "false alarm" and F1 speak of; None: there are several, or they are of members.
+    rates : tuple of Rate
+        All of them.
+    covers : str, default "model"
+        Or "members": then what they say is true of these on average, and of no model.
+
+    Examples
+    --------
+    >>> one = Rate("miss", "spam", 0.0312, True, 0.02, 1000, 1.0)
+    >>> found = Rates(0.05, 0.5, 1, 768, None, (one,))
+    >>> Rates.from_dict(found.as_dict()) == found
+    True
     """
 
     delta: float
@@ -141,9 +190,46 @@ def rates(
 ) -> Rates:
     """The rates of one candidate that hold together with probability 1 − δ, if its price is `price`.
 
-    `classes` are the labels in the order of their numbers. Of two classes: miss and false-alarm rate of the positive
-    one (None: the second in sorted order), precision of both, F1 and balanced error. Of several: the miss rate of each,
-    and balanced error.
+    Of two classes: miss and false-alarm rate of the positive one, precision of both, F1 and balanced error. Of several:
+    the miss rate of each, and balanced error.
+
+    Parameters
+    ----------
+    watched : Watched
+        Counts of watched models.
+    slot : int
+        Which of them.
+    delta : float
+        They fail, all together, with at most this probability.
+    price : float
+        The share of δ that this candidate has.
+    classes : sequence of label
+        The labels in the order of their numbers.
+    positive : label or None, default None
+        The class that misses and false alarms speak of, of two. None: the second in sorted order.
+
+    Returns
+    -------
+    Rates
+        All of them; `str()` is a sentence.
+
+    Raises
+    ------
+    ValueError
+        If the slot is empty or an argument cannot be so.
+    DataError
+        If a positive class is named among several.
+    ConversionError
+        If the positive class is none of the two.
+
+    Examples
+    --------
+    >>> from onepass.trace.watched import nothing_watched
+    >>> watched = nothing_watched(1, 2)
+    >>> watched.frozen[0], watched.rows[0], watched.mistakes[0] = 8, (900, 100), (9, 5)
+    >>> found = rates(watched, 0, 0.05, 0.5, ["ham", "spam"])
+    >>> [(rate.name, rate.label, rate.observed) for rate in found.rates[:2]]
+    [('miss', 'spam', 0.05), ('false alarm', 'spam', 0.01)]
     """
     must_be_frozen(watched, slot)
     if not 0.0 < delta < 1.0:

@@ -8,6 +8,20 @@ import math
 def round_up(bound: float, digits: int = 4) -> str:
     """An upper bound: rounded up, never down.
 
+    Parameters
+    ----------
+    bound : float
+        The number.
+    digits : int, default 4
+        Behind the point.
+
+    Returns
+    -------
+    str
+        For reading.
+
+    Examples
+    --------
     >>> round_up(0.05312)
     '0.0532'
     """
@@ -17,6 +31,20 @@ def round_up(bound: float, digits: int = 4) -> str:
 def round_down(bound: float, digits: int = 4) -> str:
     """A lower bound: rounded down, never up.
 
+    Parameters
+    ----------
+    bound : float
+        The number.
+    digits : int, default 4
+        Behind the point.
+
+    Returns
+    -------
+    str
+        For reading.
+
+    Examples
+    --------
     >>> round_down(0.05318)
     '0.0531'
     """

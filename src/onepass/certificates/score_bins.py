@@ -19,6 +19,13 @@ def border_levels() -> Floats:
 
     Even ones would leave a single border for the top 1 % of the scores, where a rare class is told from the other.
 
+    Returns
+    -------
+    array of float
+        (128): the quantiles.
+
+    Examples
+    --------
     >>> levels = border_levels()
     >>> len(levels), levels[[0, 8, 56, 71, 119, 127]].tolist()
     (128, [0.001953125, 0.00390625, 0.25, 0.75, 0.99609375, 0.998046875])

@@ -35,8 +35,22 @@ LEVELS = np.array([0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4,
 class Target:
     """What a threshold is to keep: a false-alarm or a miss rate of at most `limit`, or a precision of at least that.
 
-    `declared`: before the first row. A target chosen by looking at the rows has no guarantee.
+    Attributes
+    ----------
+    kind : str
+        "false alarm", "miss" or "precision".
+    limit : float
+        Above 0 and below 1.
+    declared : bool, default True
+        Before the first row. A target chosen by looking at the rows has no guarantee.
 
+    Raises
+    ------
+    ValueError
+        If there is no such target.
+
+    Examples
+    --------
     >>> str(Target("false alarm", 0.01))
     'false-alarm rate of at most 1 %'
     """
@@ -64,6 +78,27 @@ def target_of(
 ) -> Target | None:
     """The one target that was declared, or None; two at a time are refused.
 
+    Parameters
+    ----------
+    max_false_alarm : float or None, default None
+        A limit for the false-alarm rate.
+    max_miss : float or None, default None
+        A limit for the miss rate.
+    min_precision : float or None, default None
+        A limit for the precision.
+
+    Returns
+    -------
+    Target or None
+        What is to be kept.
+
+    Raises
+    ------
+    ValueError
+        If two are declared, or a limit is not between 0 and 1.
+
+    Examples
+    --------
     >>> target_of(max_miss=0.1)
     Target(kind='miss', limit=0.1, declared=True)
     """
@@ -76,7 +111,22 @@ def target_of(
 
 
 class Confidence(NamedTuple):
-    """How much may go wrong: with probability `delta` the target, with `other_delta` the bound on the other rate."""
+    """How much may go wrong.
+
+    Attributes
+    ----------
+    delta : float, default 0.05
+        With this probability the target.
+    other_delta : float, default 0.05
+        With this one the bound on the other rate.
+    price : float, default 1.0
+        The share of either that this candidate has, since it was chosen among several by the data.
+
+    Examples
+    --------
+    >>> Confidence(delta=0.01)
+    Confidence(delta=0.01, other_delta=0.05, price=1.0)
+    """
 
     delta: float = 0.05
     other_delta: float = 0.05
@@ -93,8 +143,44 @@ USUAL = Confidence()
 class Threshold:
     """Where the scores are cut, what is guaranteed there, and what was seen. `str()` is the sentence.
 
-    `border` is in the order of the pass's own codes: the second class where the score is at or above it. Where the
-    target is not `reached`, border and index are those of `nearest`, the best limit that can be certified.
+    Where the target is not `reached`, border and index are those of `nearest`, the best limit that can be certified.
+
+    Attributes
+    ----------
+    target : Target
+        What was asked for.
+    negative, positive : label
+        The two classes.
+    border : float
+        In the order of the pass's own codes: the second class where the score is at or above it.
+    index : int
+        Which of the 128 borders it is.
+    reached : bool
+        Whether the target is certified.
+    nearest : float or None
+        The best limit that can be certified; None: the target is reached.
+    delta : float
+        The guarantee fails with at most this probability.
+    other : str
+        The other rate: "miss", or "false alarm" beside a target for misses.
+    other_bound : float
+        One of the declared levels, which the other rate stays within; 1: nothing is known.
+    other_delta : float
+        That fails with at most this probability.
+    false_alarm, miss, precision : float or None
+        Seen; None: no such row came.
+    rows, positive_rows : int
+        Of the negative class and of the positive one, later than the candidate.
+
+    Examples
+    --------
+    >>> bins = np.zeros((2, 129), dtype=np.int64)
+    >>> bins[0, :65], bins[1, 65:] = 100, 100  # the scores tell the classes apart
+    >>> threshold = choose_threshold(bins, np.linspace(-1.0, 1.0, 128), Target("false alarm", 0.01))
+    >>> threshold.reached, threshold.false_alarm <= 0.01, threshold.rows, threshold.positive_rows
+    (True, True, 6500, 6400)
+    >>> Threshold.from_dict(threshold.as_dict()) == threshold
+    True
     """
 
     target: Target
@@ -205,8 +291,6 @@ def choose_threshold(
 ) -> Threshold:
     """The border that keeps the target and has the least of the other rate; at all times at once.
 
-    `bins[c, k]` counts later rows of class c whose score has exactly k borders at or below it; `positive` is 0 or 1.
-
     A rate's mistakes rise along the borders, from the safest on. So they are tested in that order, each by betting at
     level δ·price, and the first that fails ends it: a wrong border is certified only if the first of the wrong ones is,
     which happens with probability δ·price at any time. For the same reason it is not the bound at the chosen border
@@ -214,6 +298,41 @@ def choose_threshold(
     Where even the safest border fails, the bound there is the nearest limit (one border, fixed: no further price).
     Precision does not rise: 16 borders stand for all, at δ·price/16 each; of those that pass, the one with the fewest
     misses.
+
+    Parameters
+    ----------
+    bins : array of int
+        (2, 129): `bins[c, k]` counts later rows of class c whose score has exactly k borders at or below it.
+    borders : array of float
+        (128): of the bins, rising.
+    target : Target
+        What is to be kept.
+    confidence : Confidence, default Confidence()
+        How much may go wrong.
+    positive : int, default 1
+        The number of the positive class, 0 or 1.
+    labels : tuple of label, default (0, 1)
+        The two classes.
+
+    Returns
+    -------
+    Threshold
+        The border, and what is guaranteed there.
+
+    Raises
+    ------
+    ValueError
+        If an argument cannot be so.
+
+    Examples
+    --------
+    >>> bins = np.zeros((2, 129), dtype=np.int64)
+    >>> bins[0, :65], bins[1, 65:] = 100, 100
+    >>> borders = np.linspace(-1.0, 1.0, 128)
+    >>> choose_threshold(bins, borders, Target("miss", 0.05), labels=("ham", "spam")).reached
+    True
+    >>> choose_threshold(bins // 100, borders, Target("miss", 0.05)).reached  # too few rows
+    False
     """
     _check(bins, borders, confidence, positive, labels)
     rules = _rules(bins, positive)

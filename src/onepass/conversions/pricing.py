@@ -17,6 +17,25 @@ def candidate_price(frozen: int, expected_rows: int | None = None) -> float:
     is at most 0.8·m, ¼ spread over the grid points in (m/4, m], ¼ over all 192. The number is a price and nothing else,
     and must be declared before the first row that counts.
 
+    Parameters
+    ----------
+    frozen : int
+        The round, on the cutoff grid, from 8 on.
+    expected_rows : int or None, default None
+        m, if it was declared.
+
+    Returns
+    -------
+    float
+        The share of δ that this candidate has.
+
+    Raises
+    ------
+    ValueError
+        If no candidate is frozen at this round, or fewer than one row is expected.
+
+    Examples
+    --------
     >>> candidate_price(16) == 1 / 192
     True
     >>> round(candidate_price(768, expected_rows=1000), 4)  # 0.8 · 1000 is 800, and the grid has 768
