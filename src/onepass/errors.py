@@ -121,10 +121,27 @@ def advises(words: object, name: str) -> bool:
 class DataError(OnepassError, ValueError):
     """Rows or labels that cannot be learned from; nothing was changed by them.
 
-    source: the file. line, column: where in it, from 1 (the column in bytes). row: where in the argument, from 0; in a
-    file without lines, from 1. argument: of the call. value: what stood there, such as the line. remedy: what would
-    help, an `Argument` or `Phrase` where an argument would. The message has them all; what moves a cursor is escaped.
+    The message has all that is known of the place; what moves a cursor is escaped.
 
+    Parameters
+    ----------
+    message : str
+        What is wrong.
+    source : str or None, default None
+        The file.
+    line, column : int or None, default None
+        Where in it, from 1 (the column in bytes).
+    row : int or None, default None
+        Where in the argument, from 0; in a file without lines, from 1.
+    argument : str or None, default None
+        Of the call.
+    value : bytes, str or None, default None
+        What stood there, such as the line.
+    remedy : str or None, default None
+        What would help, an `Argument` or `Phrase` where an argument would.
+
+    Examples
+    --------
     >>> str(DataError("index 3 after 7", source="a.svm", line=2, column=7, value=b"1 7:1 3:\\x1b", remedy="sort"))
     'a.svm:line 2, col 7: index 3 after 7. Line: "1 7:1 3:\\\\x1b". Fix: sort'
     >>> str(DataError("label 7 is new", argument="y", row=5))
@@ -190,8 +207,17 @@ class ConversionError(OnepassError, ValueError):
 
 
 class OutputTakenError(OnepassError, FileExistsError):
-    """Another process wrote a file that was not to be overwritten; `kept` is where the result is instead.
+    """Another process wrote a file that was not to be overwritten.
 
+    Parameters
+    ----------
+    path : str
+        The file.
+    kept : str
+        Where the result is instead.
+
+    Examples
+    --------
     >>> str(OutputTakenError("model", "model.1"))
     'model was written by another process meanwhile; this result is kept in model.1'
     """

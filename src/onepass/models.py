@@ -29,6 +29,31 @@ SCORES = 1 << 20  # that are held at a time beyond those asked for: rows times c
 class LinearModel:
     """One weight vector (several classes: one per class) with its intercept.
 
+    Attributes
+    ----------
+    weights : array of float
+        (1 + features, outputs), intercept first; one output for two classes.
+    classes : tuple of label
+        What it predicts.
+    bias : float, default 1.0
+        The constant feature: 1, or 0 for a model without intercept.
+    radius : float or None, default None
+        R: rows outside the ball are scaled onto it. None: no scaling.
+    about : dict
+        Learner, options, certificate, data: plain values, for reading. Empty where nothing is known.
+    cut : float, default 0.0
+        Of two classes, the second where the score is above this.
+    calibration : Calibration or None, default None
+        From scores to probabilities, where the model was watched.
+    scores : ScoreHistogram or None, default None
+        Those of training on rows it had not learned, where the model was watched.
+    table : TablePlan or None, default None
+        What the columns of a table are, where the model learned from one.
+    names : FeatureNames or None, default None
+        What its features are called.
+
+    Examples
+    --------
     >>> model = LinearModel(np.array([[-1.0], [2.0]]), ("no", "yes"))
     >>> model.predict([[0.25], [0.75]]).tolist()
     ['no', 'yes']

@@ -28,6 +28,31 @@ class VotedModel:
 
     Every hypothesis is judged on every row, from the dot products with the update rows, which are taken through lists
     of the updates that have a feature.
+
+    Attributes
+    ----------
+    log : Log
+        The updates that its members are made of.
+    q : array of int
+        Votes of each member, the living hypothesis last.
+    width : int
+        Features.
+    classes : tuple of label
+        What it predicts.
+    bias : float, default 1.0
+        The constant feature: 1, or 0 for a model without intercept.
+    radius : float or None, default None
+        R: rows outside the ball are scaled onto it. None: no scaling.
+
+    Examples
+    --------
+    >>> from onepass import Pass
+    >>> X = np.random.default_rng(0).normal(size=(400, 3))
+    >>> run = Pass("margin", conversion="average", radius=3.0, classes=[0, 1], horizon=400)
+    >>> run.feed(X, X[:, 0] > 0)
+    >>> model = run.model(how="vote")
+    >>> model.classes, int(model.q.sum())  # every round is one vote
+    ((0, 1), 400)
     """
 
     log: Log

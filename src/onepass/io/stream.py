@@ -49,7 +49,55 @@ class Reader(Protocol):
 
 
 class Position(NamedTuple):
-    """How far a stream was read, after a chunk: where to go on, and what had been seen by then. Plain values."""
+    """How far a stream was read, after a chunk: where to go on, and what had been seen by then. Plain values.
+
+    Attributes
+    ----------
+    format : str
+        Of the files.
+    file : int, default 0
+        Which of the paths.
+    at : int, default 0
+        Bytes of that file's text, after decompression; rows, where the file is not text.
+    line : int, default 1
+        The line (or row) that starts there.
+    consumed : int, default 0
+        Bytes of all files, as they lie on disk.
+    rows : int, default 0
+        Examples handed out.
+    skipped : int, default 0
+        Bad lines left out.
+    quarantined : int, default 0
+        Bytes of them that were written elsewhere.
+    flags : int, default 0
+        What the reader met, in bits of its own.
+    truncated : bool, default False
+        Whether a compressed stream ended early and was allowed to.
+    changed : tuple of str, default ()
+        Files that are not what they were at the start.
+    faults : tuple of str, default ()
+        The first ten bad lines, in words.
+    notes : tuple of str, default ()
+        Things to tell the user.
+    labels : tuple, default ()
+        Met, each with the origin of the chunk it first stood in.
+    identity : tuple, default ()
+        Of every plain file; None for others.
+    names : tuple, default ()
+        Of features met, as arrays; left empty where nobody will store it.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from onepass.io import open_stream
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "data.svm"
+    >>> _ = file.write_text("1 1:0.5\\n-1 2:1\\n")
+    >>> with open_stream(file) as stream:
+    ...     chunk = next(stream)
+    ...     position = stream.position
+    >>> position.format, position.file, position.at, position.line, position.rows
+    ('svmlight', 0, 15, 3, 2)
+    """
 
     format: str
     file: int = 0  # which of the paths
@@ -85,13 +133,49 @@ class LabelNote(Phrase):
 
 
 class Stream:
-    """Chunks of one or more files, in order, once. Use it in a `with` block, or read it to the end.
+    """Chunks of one or more files, in order, once; `open_stream` makes it.
 
-    Attributes: `format`; `compression`; `total_bytes` (None if unknown) and `consumed`, both as the files lie on disk;
-    `notes`, things to tell the user; `identity` of every plain file; `labels` met, each with the origin of the chunk it
-    first stood in; `skipped`, the number of bad lines left out, and `faults`, the first ten of them as errors;
-    `changed`, files that are not what they were at the start; `duplicate_files`, two files that seem to hold the same;
-    `truncated`, whether a compressed stream ended early and was allowed to.
+    Use it in a `with` block, or read it to the end.
+
+    Attributes
+    ----------
+    format : str
+        Of the files.
+    paths : list of str
+        The files.
+    total_bytes : int or None
+        As the files lie on disk; None if unknown.
+    consumed : int
+        Of them, so far.
+    rows : int
+        Examples handed out.
+    notes : list of str
+        Things to tell the user.
+    identity : list
+        Of every plain file; None for others.
+    labels : dict
+        Met, each with the origin of the chunk it first stood in.
+    skipped : int
+        The number of bad lines left out.
+    faults : list of DataError
+        The first ten of them.
+    changed : list of str
+        Files that are not what they were at the start.
+    duplicate_files : tuple of str or None
+        Two files that seem to hold the same.
+    truncated : bool
+        Whether a compressed stream ended early and was allowed to.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from onepass.io import open_stream
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "data.svm"
+    >>> _ = file.write_text("1 1:0.5\\n-1 2:1\\n")
+    >>> with open_stream(file) as stream:
+    ...     sizes = [chunk.size for chunk in stream]
+    >>> sizes, stream.rows, stream.compression, list(stream.labels)
+    ([2], 2, 'none', [1.0, -1.0])
     """
 
     def __init__(

@@ -13,7 +13,33 @@ from onepass.monitoring.claims import Claim, words_of
 
 @dataclass(frozen=True)
 class ClaimResult:
-    """One claim on the rows watched."""
+    """One claim on the rows watched.
+
+    Attributes
+    ----------
+    claim : Claim
+        The rate, and what was certified of it.
+    counted : int
+        Rows.
+    observed : float or None
+        The rate in them; None: no row counts.
+    lower, upper : float
+        With probability 1 − δ the rate lies between these on average over the rows watched, at all times.
+    evidence : float
+        The largest M.
+    alarm_at : float
+        M from which on the alarm rings.
+    alarm : int
+        The row at which it rang; 0: it did not.
+    since : int
+        The row from which its evidence grew.
+
+    Examples
+    --------
+    >>> claim = Claim("risk", None, 0.05, 0.05)
+    >>> print(ClaimResult(claim, 1000, 0.04, 0.02, 0.07, 1.0, 200.0, 0, 0))
+    risk: 0.0400 in 1,000 rows, on average between 0.0200 and 0.0700; certified at most 0.05, 1 : 1 against it
+    """
 
     claim: Claim
     counted: int  # rows
@@ -37,7 +63,26 @@ class ClaimResult:
 
 @dataclass(frozen=True)
 class ScoresResult:
-    """Whether scores still come from the distribution that training saw."""
+    """Whether scores still come from the distribution that training saw.
+
+    Attributes
+    ----------
+    seen : int
+        Scores in training, on rows that the model had not learned.
+    evidence : float
+        The largest M.
+    alarm_at : float
+        M from which on the alarm rings.
+    alarm : int
+        The row at which it rang; 0: it did not.
+    since : int
+        The row from which its evidence grew.
+
+    Examples
+    --------
+    >>> print(str(ScoresResult(3000, 500.0, 200.0, 840, 310)).split("; ")[1])
+    ALARM at row 840, growing from row 310 on
+    """
 
     seen: int  # scores in training, on rows that the model had not learned
     evidence: float
@@ -52,7 +97,32 @@ class ScoresResult:
 
 @dataclass(frozen=True)
 class MonitorResult:
-    """What there is to say after the rows watched so far. `str()` is a few lines, of which the first says it all."""
+    """What there is to say after the rows watched so far. `str()` is a few lines, of which the first says it all.
+
+    Attributes
+    ----------
+    rows : int
+        Watched.
+    labelled : int
+        Those of them that had a label.
+    delta : float
+        A false alarm comes with at most this probability.
+    risk : ClaimResult
+        Of the risk, or the mean cost.
+    rates : tuple of ClaimResult
+        Of the certified rates.
+    scores : ScoresResult or None
+        None: the model does not know the scores of its training.
+
+    Examples
+    --------
+    >>> claim = Claim("risk", None, 0.05, 0.05)
+    >>> found = MonitorResult(1000, 1000, 0.01, ClaimResult(claim, 1000, 0.4, 0.3, 0.5, 1e9, 200.0, 70, 1), (), None)
+    >>> found.alarms
+    ('the risk',)
+    >>> found.sentence()
+    'ALARM: the risk: what was certified is not true of these rows (a false alarm in at most 1 % of streams).'
+    """
 
     rows: int
     labelled: int

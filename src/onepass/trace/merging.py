@@ -24,9 +24,37 @@ def merge(traces: Sequence[Trace]) -> Trace:
     certificate covers all the rounds. Runs never cross a border, and only the first part's default hypothesis counts
     a round more. A part may start at an `origin` made from parts before it: that, too, depends on earlier rows only.
 
-    The traces must have equal terms; what comes out is compacted. Frozen candidates belong to one run and are left out.
-    Rows that were fed to two of the runs are refused, and labels whose order over all parts no independent draws would
-    show void the certificate, as they do in one run.
+    What comes out is compacted. Frozen candidates belong to one run and are left out. Labels whose order over all parts
+    no independent draws would show void the certificate, as they do in one run.
+
+    Parameters
+    ----------
+    traces : sequence of Trace
+        Of passes with equal terms, in the order of the rows.
+
+    Returns
+    -------
+    Trace
+        Of all rounds.
+
+    Raises
+    ------
+    ValueError
+        If there are none, their terms or labels differ, or two of them come from the same rows.
+    ConversionError
+        If the learner's traces cannot be merged.
+
+    Examples
+    --------
+    >>> from onepass import Pass
+    >>> X, traces = np.random.default_rng(0).normal(size=(800, 3)), []
+    >>> for part in (X[:400], X[400:]):
+    ...     run = Pass("margin", conversion="average", radius=3.0, classes=[0, 1], horizon=800)
+    ...     run.feed(part, part[:, 0] > 0)
+    ...     traces.append(run.trace())
+    >>> both = merge(traces)
+    >>> both.rounds, both.merged, both.mistakes == sum(trace.mistakes for trace in traces)
+    (800, True, True)
     """
     _must_fit_together(traces)
     parts = [trace.compact() for trace in traces]
