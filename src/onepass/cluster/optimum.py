@@ -16,7 +16,26 @@ from typing import NamedTuple
 
 
 class Quality(NamedTuple):
-    """An inertia, a lower bound on the least possible one, and what their ratio means; `str` says it in words."""
+    """An inertia, a lower bound on the least possible one, and what their ratio means; `str` says it in words.
+
+    Attributes
+    ----------
+    inertia : float
+        Σ w·D² of the centres found.
+    optimum_at_least : float
+        What no centres are below, with probability 1 − delta; 0: nothing is proved.
+    delta : float
+        The bound fails with at most this probability, over the draws of the seedings.
+    seedings : int
+        How many it was made of.
+    n_clusters : int
+        k.
+
+    Examples
+    --------
+    >>> Quality(inertia=3.0, optimum_at_least=1.5, delta=0.05, seedings=10, n_clusters=4).ratio
+    2.0
+    """
 
     inertia: float
     optimum_at_least: float

@@ -39,7 +39,21 @@ STAY = 4.0 * (1.0 + 1e-6)  # D(c, c') ≥ 4·D(x, c') rules c out for x, with ro
 class Seeding(NamedTuple):
     """Centres to start from, the rows they are, and φ = Σ w·D² with respect to them.
 
-    `drawn` is φ before any swap was made, which is what the theorem on plain D² sampling speaks of.
+    Attributes
+    ----------
+    centres : array
+        (clusters, features).
+    indices : array of int
+        The rows they are.
+    potential : float
+        φ.
+    drawn : float
+        φ before any swap was made, which is what the theorem on plain D² sampling speaks of.
+
+    Examples
+    --------
+    >>> Seeding(np.array([[0.0], [4.0]]), np.array([0, 2]), potential=1.0, drawn=1.0).indices.tolist()
+    [0, 2]
     """
 
     centres: npt.NDArray[Any]

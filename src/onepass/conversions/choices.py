@@ -24,6 +24,15 @@ from onepass.trace.tally import BETS, UNIT, Tally, bets
 class Choice:
     """The one rule that a certificate speaks of: its value in the conversion's own meaning, and words for it.
 
+    Attributes
+    ----------
+    value : int or None
+        A cutoff, a start, a round, …; None: there was nothing to choose.
+    words : str
+        For reading.
+
+    Examples
+    --------
     >>> str(Choice(24, "k = 24"))
     'k = 24'
     """
@@ -45,7 +54,27 @@ Loss = str | KindLoss  # "zero_one", "hinge", or by kind
 
 
 class Choices(NamedTuple):
-    """Rules to choose from, one per line."""
+    """Rules to choose from, one per line.
+
+    Attributes
+    ----------
+    value : array of int
+        The cutoff k, the start, the number of the hypothesis, or the round at which it was frozen.
+    rounds : array of int
+        n = ΣB: the rounds that the rule counts.
+    losses : array of float
+        Σ B·X over them, X = loss/C in [0, 1].
+    bets : array of float
+        (choices, 64): Σ B·ln(1 − c_j·X).
+    price : array of float
+        The share of δ that this choice costs under betting.
+
+    Examples
+    --------
+    >>> block = one_choice(value=0, rounds=1000, losses=0.0, log_bets=np.zeros(64), share=0.5)
+    >>> block.rounds, block.bets.shape
+    (array([1000]), (1, 64))
+    """
 
     value: Ints  # the cutoff k, the start, the number of the hypothesis, or the round at which it was frozen
     rounds: Ints  # n = ΣB: the rounds that the rule counts
@@ -55,7 +84,32 @@ class Choices(NamedTuple):
 
 
 class Conversion(ABC):
-    """From the sequence of hypotheses to one model."""
+    """From the sequence of hypotheses to one model.
+
+    Attributes
+    ----------
+    name : str
+        What a user calls it.
+    ensemble : bool
+        Whether it averages several hypotheses, or deploys one as it is.
+    family : bool
+        Whether there is a choice, which has a price.
+    betting_only : bool
+        Whether dekel2008's theorem does not cover it.
+    watched : bool
+        Whether it deploys a model that was watched on later rows.
+    from_log : bool
+        Whether it is made of what the log holds, so that it cannot do without.
+    unmergeable : str or None
+        Why several machines cannot give it; None: they can.
+
+    Examples
+    --------
+    >>> from onepass.conversions import conversion_named
+    >>> average = conversion_named("average")
+    >>> isinstance(average, Conversion), average.ensemble, average.watched
+    (True, True, False)
+    """
 
     name: ClassVar[str]
     ensemble: ClassVar[bool]  # whether it averages several hypotheses, or deploys one as it is

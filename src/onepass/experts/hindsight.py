@@ -17,7 +17,27 @@ CELLS = 1 << 23  # rounds × experts × segments that the kernel walks before it
 
 @dataclass(frozen=True, eq=False)
 class Oracle:
-    """What `oracle` knows."""
+    """What `oracle` knows.
+
+    Attributes
+    ----------
+    expert_losses : array of float
+        Of each expert over all rounds.
+    best : int
+        The best single expert.
+    loss : float
+        Its loss.
+    sequence : array of int
+        Per round, the expert that the best sequence follows.
+    sequence_loss : float
+        Its loss.
+
+    Examples
+    --------
+    >>> known = oracle([[0, 1], [0, 1], [1, 0]], switches=1)
+    >>> known.expert_losses, known.switches
+    (array([1., 2.]), 1)
+    """
 
     expert_losses: Floats  # of each expert over all rounds
     best: int  # the best single expert

@@ -39,12 +39,26 @@ class Horizon:
 
 @dataclass(frozen=True)
 class Doubling:
-    """Epochs of 1, 2, 4, … rounds, each played afresh with the rate that is best for its length."""
+    """Epochs of 1, 2, 4, … rounds, each played afresh with the rate that is best for its length.
+
+    Examples
+    --------
+    >>> from onepass.experts import WeightedMajority
+    >>> WeightedMajority(beta=Doubling()).beta
+    Doubling()
+    """
 
 
 @dataclass(frozen=True)
 class Anytime:
-    """η_t = √(8 ln N / t), applied to all losses so far: no horizon, and nothing is forgotten."""
+    """η_t = √(8 ln N / t), applied to all losses so far: no horizon, and nothing is forgotten.
+
+    Examples
+    --------
+    >>> from onepass.experts import Hedge
+    >>> Hedge(rate=Anytime()).rate
+    Anytime()
+    """
 
 
 @dataclass(frozen=True)
@@ -53,6 +67,12 @@ class AdaHedge:
 
     See S. de Rooij, T. van Erven, P. D. Grünwald, W. M. Koolen, *Follow the Leader If You Can, Hedge If You Must*,
     JMLR 15 (2014).
+
+    Examples
+    --------
+    >>> from onepass.experts import Hedge
+    >>> Hedge(rate=AdaHedge()).rate
+    AdaHedge()
     """
 
 

@@ -47,6 +47,36 @@ class Run:
     expected mistakes for the randomized one, Σ p·ℓ for Hedge.
 
     An expert that sleeps is charged the learner's own loss, so that regret against it counts its waking rounds alone.
+
+    Attributes
+    ----------
+    rule : str
+        The learner's name.
+    rounds : int
+        Played so far.
+    mistakes : int or None
+        Realised; None where outcomes are not 0 or 1.
+    expert_losses : array of float
+        Of each expert over all rounds.
+    forecasts : array of float
+        Weight of the experts that said 1, or the weighted mean forecast.
+    losses : array of float
+        The learner's, cumulative.
+    best_losses : array of float
+        The best expert's, cumulative.
+    bounds : array of float
+        What `losses` could not exceed.
+    times : array of int
+        Rounds after which `weights` were taken, thinned to about 64 an octave.
+    weights : array of float
+        (times, experts), each row sums to 1.
+
+    Examples
+    --------
+    >>> from onepass.experts import WeightedMajority
+    >>> run = WeightedMajority(beta=0.5).run([[1, 0, 0], [1, 0, 1], [0, 0, 1]], [1, 1, 0])
+    >>> run.rounds, run.mistakes, run.expert_losses, bool((run.losses <= run.bounds).all())
+    (3, 1, array([0., 2., 2.]), True)
     """
 
     rule: str

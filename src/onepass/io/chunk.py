@@ -69,6 +69,5 @@ class Chunk(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many examples.
-        """
+        """How many examples."""
         return count(self.rows)

@@ -23,6 +23,8 @@ class Adaptive(Learner):
 
     Multiplying a column by any number changes nothing but rounding, and so does the order of columns.
 
+    Examples
+    --------
     >>> Adaptive()
     Adaptive()
     """

@@ -12,7 +12,22 @@ from onepass.schedules import Schedule, Tabulated, checked
 
 
 class Setting(NamedTuple):
-    """What a pass declares to its learner before the first row."""
+    """What a pass declares to its learner before the first row.
+
+    Attributes
+    ----------
+    horizon : int or None, default None
+        The number of rounds, if known.
+    reach : float or None, default None
+        The largest length of an update direction, if a radius was declared.
+    features : int or None, default None
+        The number of features, if it is fixed.
+
+    Examples
+    --------
+    >>> Setting(horizon=1000)
+    Setting(horizon=1000, reach=None, features=None)
+    """
 
     horizon: int | None = None  # number of rounds, if known
     reach: float | None = None  # largest length of an update direction, if a radius was declared
@@ -20,7 +35,31 @@ class Setting(NamedTuple):
 
 
 class Learner:
-    """A rule for changing the hypothesis after a loss. Subclasses are frozen dataclasses."""
+    """A rule for changing the hypothesis after a loss. Subclasses are frozen dataclasses.
+
+    Attributes
+    ----------
+    drives : str
+        The loss that makes it change: "zero_one", "hinge" or, its own, "margin".
+    bounded : bool
+        Whether ‖w‖ ≤ 1 always, so that the hinge loss is bounded.
+    tracks_norm : bool
+        Whether it carries ‖w‖² from step to step.
+    several : bool
+        Whether it learns more than two classes.
+    keeps_rows : bool
+        Whether its hypotheses are sums of update rows, so that a log can hold them.
+    deltas : bool
+        Whether updates are no multiples of their rows.
+    statistics : int
+        Numbers that it keeps of a column beside its weights.
+
+    Examples
+    --------
+    >>> from onepass.learners import MarginPerceptron
+    >>> isinstance(MarginPerceptron(), Learner), MarginPerceptron.drives, MarginPerceptron.bounded
+    (True, 'hinge', True)
+    """
 
     drives: ClassVar[str]  # the loss that makes it change: "zero_one", "hinge" or, its own, "margin"
     bounded: ClassVar[bool] = False  # whether ‖w‖ ≤ 1 always, so that the hinge loss is bounded

@@ -31,6 +31,8 @@ WIDEN = {Classic: widen}
 class Perceptron(Learner):
     """Adds y·x to w after each mistake, and nothing else; there is no parameter to tune.
 
+    Examples
+    --------
     >>> Perceptron()
     Perceptron()
     """

@@ -29,6 +29,29 @@ def local_workers(count: int) -> Iterator[Any]:
     """A Dask client with `count` worker processes of one thread each, that listen on the loopback interface only.
 
     In a script, call it under `if __name__ == "__main__":`, since worker processes import the script.
+
+    Parameters
+    ----------
+    count : int
+        Worker processes.
+
+    Returns
+    -------
+    context manager of distributed.Client
+        At the end of the `with` block the workers end.
+
+    Raises
+    ------
+    ValueError
+        If it is no positive whole number.
+    ScaleError
+        If Dask is not installed.
+
+    Examples
+    --------
+    >>> from onepass import scale
+    >>> with scale.local_workers(2) as client:  # doctest: +SKIP
+    ...     merged = scale.learn(scale.cut("day*.svm"), client)
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise ValueError(f"workers: a positive whole number expected, got {count!r}")
@@ -60,7 +83,37 @@ def connect(
     tls_key: str | None = None,
     timeout: float = 30.0,
 ) -> Iterator[Any]:
-    """A Dask client of the scheduler at this address. With TLS files the connection is encrypted both ways."""
+    """A Dask client of the scheduler at this address. With TLS files the connection is encrypted both ways.
+
+    Parameters
+    ----------
+    address : str
+        Such as "tcp://10.0.0.1:8786" or "tls://10.0.0.1:8786".
+    tls_ca_file : str or None, default None
+        The certificate of the authority that both sides trust.
+    tls_cert, tls_key : str or None, default None
+        The client's own certificate and key.
+    timeout : float, default 30.0
+        Seconds until a scheduler that does not answer is given up.
+
+    Returns
+    -------
+    context manager of distributed.Client
+        At the end of the `with` block the connection is closed; the scheduler stays.
+
+    Raises
+    ------
+    ScaleError
+        If no scheduler answers, or Dask is not installed.
+    ValueError
+        If TLS files are missing, cannot be read, or the address is not encrypted.
+
+    Examples
+    --------
+    >>> from onepass import scale
+    >>> with scale.connect("tcp://10.0.0.1:8786") as client:  # doctest: +SKIP
+    ...     merged = scale.learn(scale.cut("day*.svm"), client)
+    """
     distributed = _distributed()
     files = {"tls_ca_file": tls_ca_file, "tls_cert": tls_cert, "tls_key": tls_key}
     if any(files.values()) and address.startswith("tcp://"):

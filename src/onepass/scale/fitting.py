@@ -26,11 +26,47 @@ def fit(
     watch: Watch | None = None,
     **reading: Any,
 ) -> OnePassClassifier:
-    """Fit the classifier on files, a Dask array, data frame or bag, or delayed chunks; see `cut` and `learn`.
+    r"""Fit the classifier on files, a Dask array, data frame or bag, or delayed chunks; see `cut` and `learn`.
 
-    Rows are taken in the order in which they lie: `shuffle` is for `fit` alone. Without a client the chunks run in this
-    process, to the same bits.
+    Rows are taken in the order in which they lie: `shuffle` is for `fit` alone.
 
+    Parameters
+    ----------
+    classifier : OnePassClassifier
+        With its options; it is fitted itself.
+    data : path, paths or collection
+        As `cut` takes it.
+    y : dask array or None, default None
+        The labels beside a Dask array.
+    client : distributed.Client or None, default None
+        Whose workers learn. None: this process, to the same bits.
+    classes : array_like or None, default None
+        All labels. None: those of the chunks.
+    target : str or None, default None
+        The label's column of a data frame or a table.
+    waves : int or None, default None
+        As `learn` takes it.
+    chunk_bytes : int or None, default None
+        As `cut` takes it.
+    watch : callable or None, default None
+        Is told, by a Progress, of every chunk that is done.
+    \*\*reading
+        Options of `onepass.io.open_stream`, for files.
+
+    Returns
+    -------
+    OnePassClassifier
+        The classifier, fitted.
+
+    Raises
+    ------
+    ScaleError
+        If the run cannot be finished; the message names the chunk.
+    DataError, ConversionError, ValueError, TypeError
+        As `cut` and `learn`.
+
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> from onepass import OnePassClassifier, scale
     >>> from onepass.datasets import Newswire

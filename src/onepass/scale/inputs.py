@@ -50,16 +50,40 @@ class Inputs:
 def cut(
     data: Any, y: Any = None, *, target: str | None = None, chunk_bytes: int | None = None, **reading: Any
 ) -> Inputs:
-    """The chunks of files (paths, globs, folders), a Dask array, data frame or bag, or a list of delayed pairs (X, y).
+    r"""The chunks of files, a Dask array, data frame or bag, or a list of delayed pairs (X, y).
 
-    chunk_bytes cuts plain files: svmlight, vw and JSON lines at line ends, Parquet between row groups; other formats
-    and compressed files are one chunk each. None: a 128th of all, but at least some 1,000 rows and at most 64 MB,
-    whatever the number of workers. `target` names the label's column of a data frame; further options are those of
-    `onepass.io.open_stream`.
+    Parameters
+    ----------
+    data : path, paths or collection
+        Paths, globs or folders; a Dask array, data frame or bag; or a list of pairs (X, y), delayed or not.
+    y : dask array or None, default None
+        The labels beside a Dask array.
+    target : str or None, default None
+        The label's column of a data frame or a table.
+    chunk_bytes : int or None, default None
+        Cuts plain files: svmlight, vw and JSON lines at line ends, Parquet between row groups; other formats and
+        compressed files are one chunk each. None: a 128th of all, but at least some 1,000 rows and at most 64 MB,
+        whatever the number of workers.
+    \*\*reading
+        Options of `onepass.io.open_stream`, for files.
 
+    Returns
+    -------
+    Inputs
+        The chunks, for `learn`.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be spread over workers, or there are no examples.
+    ValueError, TypeError
+        If an argument cannot be so, or a chunk stands there twice.
+
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "data.svm"
-    >>> _ = file.write_text("1 1:0.5\\n-1 2:1\\n" * 50)
+    >>> _ = file.write_text("1 1:0.5\n-1 2:1\n" * 50)
     >>> [chunk.span for chunk in cut(file, chunk_bytes=300).chunks]
     [(0, 300), (300, 600), (600, 750)]
     """

@@ -65,7 +65,42 @@ from onepass.trace import Evidence, SettledCutoff, WatchedEvidence
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come."""
+    """How far a run has come.
+
+    Attributes
+    ----------
+    done : int
+        Chunks learned, of `chunks`.
+    chunks : int
+        All of them.
+    wave : int
+        From 1.
+    step : int
+        1: learning; 2: vectors of the first wave.
+    bytes : int
+        Of the chunks done.
+    rows : int
+        Of the longest complete prefix, of which the certificate speaks.
+    mistakes : int
+        In it.
+    again : int
+        Chunks begun once more.
+    lost : int
+        Workers lost.
+    certificate : callable
+        Gives the certificate of that prefix, or None.
+
+    Examples
+    --------
+    >>> from onepass.scale import cut, learn
+    >>> X = np.random.default_rng(0).normal(size=(4000, 5))
+    >>> y = np.where(X[:, 0] > 0, "up", "down")
+    >>> told = []
+    >>> chunks = cut([(X[at : at + 1000], y[at : at + 1000]) for at in range(0, 4000, 1000)])
+    >>> merged = learn(chunks, waves=2, watch=told.append)
+    >>> told[-1].done, told[-1].chunks, told[-1].wave, told[-1].rows
+    (4, 4, 2, 4000)
+    """
 
     done: int  # chunks learned, of `chunks`
     chunks: int
@@ -123,14 +158,44 @@ def learn(
     checkpoints: Checkpoints | None = None,
     **options: Any,
 ) -> Merged:
-    """Learn from the chunks on the workers of a Dask client; without one, here, chunk after chunk, to the same bits.
+    r"""Learn from the chunks on the workers of a Dask client; without one, here, chunk after chunk, to the same bits.
 
-    `options` are those of `onepass.Pass`; `waves` is how many times the chunks' models are merged on the way (None: 32,
-    fewer where a wave would have fewer than four chunks, but at least eight as long as there are chunks). The result
-    has `model()`, `certificate()` and `trace()` as a pass does. `watch` is told of every chunk that is done; a cluster
-    that has had no worker for `patience` seconds is given up. `stop_at` and, with on_drift="restart", the drift alarm
-    are looked at when a wave ends. `checkpoints` are asked where to go on from, and to save the run after each wave.
+    `stop_at` and, with on_drift="restart", the drift alarm are looked at when a wave ends.
 
+    Parameters
+    ----------
+    inputs : Inputs
+        The chunks, from `cut`.
+    client : distributed.Client or None, default None
+        Whose workers learn. None: this process.
+    waves : int or None, default None
+        How many times the chunks' models are merged on the way. None: 32, fewer where a wave would have fewer than four
+        chunks, but at least eight as long as there are chunks.
+    watch : callable or None, default None
+        Is told, by a Progress, of every chunk that is done.
+    patience : float, default 60.0
+        A cluster that has had no worker for so many seconds is given up.
+    checkpoints : Checkpoints or None, default None
+        Are asked where to go on from, and to save the run after each wave.
+    \*\*options
+        Those of `onepass.Pass`.
+
+    Returns
+    -------
+    Merged
+        It has `model()`, `certificate()` and `trace()` as a pass does.
+
+    Raises
+    ------
+    ScaleError
+        If the run cannot be finished; the message names the chunk.
+    ConversionError
+        If several machines cannot give this conversion, or not with this learner.
+    ValueError, TypeError
+        If an option cannot be so.
+
+    Examples
+    --------
     >>> from onepass.scale import cut, learn
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(4000, 5))

@@ -159,12 +159,45 @@ def kmeans(
     chunk_bytes: int = LARGEST_CHUNK,
     **reading: Any,
 ) -> KMeans:
-    """A fitted KMeans of rows that lie on several machines; without a client, of this process, to the same bits.
+    r"""A fitted KMeans of rows that lie on several machines; without a client, of this process, to the same bits.
 
-    `data` is a Dask array or data frame, a list of arrays or delayed arrays, or files of tables; `init` is "k-means||"
-    or an array of centres. The other parameters are those of `KMeans`. The result has no `labels_`: `predict` gives
-    them, block by block.
+    Parameters
+    ----------
+    data : collection, arrays or paths
+        A Dask array or data frame, a list of arrays or delayed arrays, or files of tables.
+    n_clusters : int
+        k.
+    client : distributed.Client or None, default None
+        Whose workers count. None: this process.
+    init : str or array_like, default "k-means||"
+        "k-means||", or centres to start from.
+    n_init : int, default 1
+        How many times it is started; the best is kept.
+    max_iter : int, default 300
+        Iterations, at most.
+    tol : float, default 1e-4
+        As in `KMeans`.
+    random_state : int, default 0
+        Seed of the seeding.
+    chunk_bytes : int, default 64 MB
+        Cuts files, as in `cut`.
+    \*\*reading
+        Options of `onepass.io.open_stream`, for files.
 
+    Returns
+    -------
+    KMeans
+        Without `labels_`: `predict` gives them, block by block.
+
+    Raises
+    ------
+    ValueError
+        If an argument cannot be so.
+    ScaleError
+        If the run cannot be finished.
+
+    Examples
+    --------
     >>> parts = [np.array([[0.0, 0.0], [0.0, 2.0]]), np.array([[10.0, 0.0], [10.0, 2.0]])]
     >>> model = kmeans(parts, 2, n_init=3)
     >>> sorted(model.cluster_centers_.tolist()), model.inertia_

@@ -40,7 +40,38 @@ class Outcome(NamedTuple):
 
 
 class Merged(Certified):
-    """One model and one certificate for all chunks: `model`, `certificate` and `trace` as a pass has them."""
+    """One model and one certificate for all chunks: `model`, `certificate` and `trace` as a pass has them.
+
+    `learn` makes it. It holds the model of one conversion and no rows, and learns no more.
+
+    Attributes
+    ----------
+    learner : Learner
+        Who learned.
+    conversion : str
+        How the hypotheses became one model.
+    outcome : Outcome
+        How the run went: chunks, waves, workers lost.
+    rows, rounds : int
+        Rows read, and those of them that the certificate speaks of.
+    skipped : int
+        Bad lines left out.
+    classes : tuple of label
+        What the model predicts.
+    delta, bound, loss : float, str, str or None
+        As they were declared.
+    columns : tuple of str or None
+        The names of the feature columns, where the chunks had them.
+
+    Examples
+    --------
+    >>> from onepass.scale import cut, learn
+    >>> X = np.random.default_rng(0).normal(size=(4000, 5))
+    >>> y = np.where(X[:, 0] > 0, "up", "down")
+    >>> merged = learn(cut([(X[at : at + 1000], y[at : at + 1000]) for at in range(0, 4000, 1000)]), waves=2)
+    >>> merged.outcome.chunks, merged.outcome.waves, merged.certificate().informative
+    (4, 2, True)
+    """
 
     look = None  # it learns no more
     notes: tuple[str, ...] = ()
