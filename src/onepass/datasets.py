@@ -139,15 +139,32 @@ def digits() -> tuple[Array, Ints]:
 
 
 def rcv1(folder: str | os.PathLike[str], kind: str | None = None) -> tuple[Any, npt.NDArray[np.str_]]:
-    """(X, categories) of RCV1-v2 from a folder with its files, without the documents of several categories.
+    r"""(X, categories) of RCV1-v2 from a folder with its files, without the documents of several categories.
 
-    `kind` is "tokens" (log2(1 + count) of every word), "vectors" (as they are), or None: tokens if they are there.
+    Parameters
+    ----------
+    folder : path
+        Where the files are.
+    kind : str or None, default None
+        "tokens" (log2(1 + count) of every word) or "vectors" (as they are). None: tokens if they are there.
 
+    Returns
+    -------
+    (sparse array, array of str)
+        X, a row for each document, and its category.
+
+    Raises
+    ------
+    DataError
+        If the files are not there, or not what they should be.
+
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> text = ".I 1\\n.W\\nbank bank bank rate\\n\\n.I 2\\n.W\\nrain\\n"
+    >>> text = ".I 1\n.W\nbank bank bank rate\n\n.I 2\n.W\nrain\n"
     >>> _ = (folder / "lyrl2004_tokens_train.dat").write_text(text)
-    >>> _ = (folder / "rcv1-v2.topics.qrels").write_text("M13 1 1\\nMCAT 1 1\\nG01 2 1\\nGCAT 2 1\\n")
+    >>> _ = (folder / "rcv1-v2.topics.qrels").write_text("M13 1 1\nMCAT 1 1\nG01 2 1\nGCAT 2 1\n")
     >>> X, y = rcv1(folder)
     >>> X.toarray().tolist(), y.tolist()
     ([[2.0, 1.0, 0.0], [0.0, 0.0, 1.0]], ['MCAT', 'GCAT'])
@@ -160,7 +177,22 @@ def rcv1(folder: str | os.PathLike[str], kind: str | None = None) -> tuple[Any, 
 
 
 def fetch_rcv1() -> tuple[Any, npt.NDArray[np.str_]]:
-    """(X, categories) of RCV1-v2's vectors, fetched (or found where they were kept) by scikit-learn's `fetch_rcv1`."""
+    """(X, categories) of RCV1-v2's vectors, fetched (or found where they were kept) by scikit-learn's `fetch_rcv1`.
+
+    Returns
+    -------
+    (sparse array, array of str)
+        X, a row for each document of one category, and that category.
+
+    Raises
+    ------
+    DataError
+        If they could not be fetched.
+
+    Examples
+    --------
+    >>> X, y = fetch_rcv1()  # doctest: +SKIP
+    """
     from sklearn.datasets import fetch_rcv1
 
     try:

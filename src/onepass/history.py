@@ -25,9 +25,30 @@ WIDE = 1 << 20  # features from which a look is dear, since it copies the weight
 
 
 class Point(NamedTuple):
-    """One look: after so many rows (of which `rounds` were learned from), the average loss of all rounds, the
-    certificate of the pass's own conversion (None where it is withheld), the number that it chose, and how strong the
-    evidence is that rows drift."""
+    """One look at a pass, after so many rows.
+
+    Attributes
+    ----------
+    rows : int
+        Fed so far.
+    rounds : int
+        Those of them that were learned from.
+    mistakes : int
+        Made on the way.
+    loss : float
+        The average over all rounds.
+    risk : float or None
+        The certificate of the pass's own conversion; None where it is withheld.
+    choice : int or None
+        The number that it chose.
+    drift : float or None, default None
+        M, how strong the evidence is that rows drift, where that is tested.
+
+    Examples
+    --------
+    >>> Point(rows=16, rounds=16, mistakes=4, loss=0.25, risk=0.9, choice=8).drift is None
+    True
+    """
 
     rows: int
     rounds: int

@@ -24,7 +24,29 @@ from onepass.trace import Trace
 
 
 class Regret(NamedTuple):
-    """Average hinge loss of the pass less that of the comparator; the true regret lies in [value, value + gap]."""
+    """Average hinge loss of the pass less that of the comparator; the true regret lies in [value, value + gap].
+
+    Attributes
+    ----------
+    value : float
+        The regret.
+    loss : float
+        Of the pass.
+    comparator_loss : float
+        Of the comparator.
+    gap : float
+        By how much the comparator may miss the best one; 0 for a comparator that was given.
+    bound : float or None
+        What the theorem allows, where there is one.
+    comparator : array of float
+        (1 + features, outputs), intercept first.
+
+    Examples
+    --------
+    >>> found = Regret(0.1, 0.3, 0.2, 0.001, 0.4, np.zeros((4, 1)))
+    >>> found.value + found.gap <= found.bound
+    True
+    """
 
     value: float
     loss: float  # of the pass

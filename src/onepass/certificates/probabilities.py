@@ -123,7 +123,25 @@ class Calibration:
 
 
 class Reliability(NamedTuple):
-    """One line per group of scores, from the lowest on."""
+    """One line per group of scores, from the lowest on.
+
+    Attributes
+    ----------
+    rows : array of int
+        Whose scores lie in the group.
+    share : array of float
+        Of them that were of the second class, or right; NaN where there are none.
+    mean : array of float
+        Of the curve over the places of their bins; NaN where there are none.
+    lower, upper : array of float
+        Between these lies the true share.
+
+    Examples
+    --------
+    >>> calibration = calibrate(np.zeros((2, 129), dtype=np.int64), np.zeros(128))
+    >>> int(calibration.reliability(np.zeros((2, 129), dtype=np.int64), np.zeros(128), 0.05).rows.sum())
+    0
+    """
 
     rows: Ints
     share: Floats  # of them that were of the second class, or right; NaN where there are none

@@ -14,11 +14,26 @@ from onepass.rows import Floats
 
 @dataclass(frozen=True, eq=False)
 class LearningCurves:
-    """The generalisation error of every student at every look: error[student, look] after rounds[look] rounds.
+    """The generalisation error of every student at every look.
 
-    `angle` and `q` are the order parameters it was computed from (arccos R and U·W); students of a smooth function
-    have none, and their error is the share of mistakes since the look before.
+    `angle` and `q` are the order parameters it was computed from; students of a smooth function have none, and their
+    error is the share of mistakes since the look before.
 
+    Attributes
+    ----------
+    rounds : array of int
+        After which was looked.
+    alpha : array of float
+        The same, per input.
+    error : array of float
+        (students, looks).
+    angle : array of float or None, default None
+        arccos R.
+    q : array of float or None, default None
+        U·W.
+
+    Examples
+    --------
     >>> curves = LearningCurves(np.array([100, 200]), np.array([2.0, 4.0]), np.array([[0.5, 0.2], [0.3, 0.2]]))
     >>> curves
     LearningCurves(replicas=2, alpha=2..4, error=0.4..0.2)
@@ -68,6 +83,15 @@ class LearningCurves:
 class PowerLawFit(NamedTuple):
     """y = constant·x^exponent, each with one standard error.
 
+    Attributes
+    ----------
+    exponent, exponent_error : float
+        The exponent.
+    constant, constant_error : float
+        The constant.
+
+    Examples
+    --------
     >>> print(PowerLawFit(-0.5, 0.01, 2.0, 0.1))
     x^(-0.500 ± 0.010) · (2 ± 0.1)
     """
@@ -89,6 +113,25 @@ def fit_power_law(x: npt.ArrayLike, y: npt.ArrayLike) -> PowerLawFit:
     The points of one curve are correlated, so their scatter says little about the exponent: the standard errors are
     the jackknife's, which leaves out one replica at a time.
 
+    Parameters
+    ----------
+    x : array_like
+        (points), positive.
+    y : array_like
+        (replicas, points), of positive means.
+
+    Returns
+    -------
+    PowerLawFit
+        Exponent and constant, with their errors.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two replicas or points, or a mean is not positive.
+
+    Examples
+    --------
     >>> x = np.geomspace(1, 100, 5)
     >>> fit = fit_power_law(x, [3 / x, 5 / x])
     >>> round(fit.exponent, 9), round(fit.constant, 9), round(fit.constant_error, 9)

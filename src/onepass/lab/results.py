@@ -16,7 +16,24 @@ from onepass.rows import Floats
 
 
 class Series(NamedTuple):
-    """One line of a figure; simulations have a band that holds 90 % of the replicas."""
+    """One line of a figure; simulations have a band that holds 90 % of the replicas.
+
+    Attributes
+    ----------
+    label : str
+        In the legend.
+    kind : str
+        "simulation", "theory" or "reference".
+    x, y : array of float
+        The points.
+    low, high : array of float or None, default None
+        The band.
+
+    Examples
+    --------
+    >>> Series("theory", "theory", np.array([1.0]), np.array([0.5])).low is None
+    True
+    """
 
     label: str
     kind: str  # "simulation", "theory" or "reference"
@@ -27,7 +44,24 @@ class Series(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """Lines that share their axes."""
+    """Lines that share their axes.
+
+    Attributes
+    ----------
+    title : str
+        Above it.
+    x_label, y_label : str
+        Of the axes.
+    series : list of Series
+        The lines.
+    y_scale, x_scale : str, default "log"
+        Or "linear".
+
+    Examples
+    --------
+    >>> Panel("", "α", "error", []).x_scale
+    'log'
+    """
 
     title: str
     x_label: str
@@ -43,6 +77,19 @@ class Finding(NamedTuple):
     The tolerance is what the law may be off in a run of finite length; `sigmas` standard errors of the measurement come
     on top of it, so that few replicas are not held against the law.
 
+    Attributes
+    ----------
+    what : str
+        Which number.
+    measured, error : float
+        What came out, and its standard error.
+    expected, tolerance : float
+        What had to come out.
+    sigmas : float, default 0.0
+        Standard errors that are allowed on top.
+
+    Examples
+    --------
     >>> print(Finding("exponent", -0.49, 0.01, -0.5, 0.05))
     exponent: -0.49 ± 0.01, expected -0.5 ± 0.05
     >>> Finding("exponent", -0.54, 0.01, -0.5, 0.03).holds, Finding("exponent", -0.54, 0.01, -0.5, 0.03, 2.0).holds
@@ -71,7 +118,26 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Experiment:
-    """Panels to draw, findings to check, and the settings that gave them."""
+    """Panels to draw, findings to check, and the settings that gave them.
+
+    Attributes
+    ----------
+    name : str
+        As the command line has it.
+    title : str
+        Above the figure.
+    settings : dict
+        Replicas, α, seed and the like.
+    panels : list of Panel
+        To draw.
+    findings : list of Finding
+        To check.
+
+    Examples
+    --------
+    >>> print(Experiment("figure1", "", {}, [], []).table().strip())
+    panel,label,kind,x,y,low,high
+    """
 
     name: str
     title: str

@@ -99,7 +99,26 @@ class PerceptronTeacher:
 
 @dataclass(frozen=True, eq=False)
 class SmoothTeacher:
-    """y = sgn f(S; W₀) for a smooth f, S ~ N(0, 1). `committee` and `quadratic` make good ones."""
+    """y = sgn f(S; W₀) for a smooth f, S ~ N(0, 1). `committee` and `quadratic` make good ones.
+
+    Attributes
+    ----------
+    function : Function
+        f: linear, soft committee, quadratic, or the user's own.
+    W0 : array of float
+        Its parameters.
+
+    Raises
+    ------
+    ValueError
+        If the function has not so many parameters, or they are not finite.
+
+    Examples
+    --------
+    >>> teacher = quadratic(4)
+    >>> teacher.function, teacher.W0.size  # 4 linear and 10 quadratic terms
+    (Quadratic(inputs=4), 14)
+    """
 
     function: Function
     W0: Floats
@@ -128,6 +147,27 @@ def _labels(function, W, S):  # type: ignore[no-untyped-def]
 def committee(N: int, hidden: int = 3, seed: int = 0) -> SmoothTeacher:
     """A soft committee of orthogonal hidden units of length 2, 3, 4, …, so that no two can be exchanged.
 
+    Parameters
+    ----------
+    N : int
+        Inputs.
+    hidden : int, default 3
+        Units, at most N.
+    seed : int, default 0
+        Of their directions.
+
+    Returns
+    -------
+    SmoothTeacher
+        Who labels by it.
+
+    Raises
+    ------
+    ValueError
+        If there cannot be so many units.
+
+    Examples
+    --------
     >>> S, y = committee(6).sample(1000)
     >>> bool(abs(y.mean()) < 0.1)  # odd in S: both labels are equally frequent
     True
@@ -142,6 +182,25 @@ def committee(N: int, hidden: int = 3, seed: int = 0) -> SmoothTeacher:
 def quadratic(N: int, seed: int = 0) -> SmoothTeacher:
     """An ellipsoid around a point off the origin that holds about half of the inputs.
 
+    Parameters
+    ----------
+    N : int
+        Inputs.
+    seed : int, default 0
+        Of its shape.
+
+    Returns
+    -------
+    SmoothTeacher
+        Who labels by it.
+
+    Raises
+    ------
+    ValueError
+        If there is no input.
+
+    Examples
+    --------
     >>> S, y = quadratic(4).sample(1000)
     >>> bool(abs(y.mean()) < 0.3)
     True

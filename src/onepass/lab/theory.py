@@ -43,6 +43,27 @@ UNNORMALIZED = (2.0 / 3.0) ** (1.0 / 3.0) / math.pi  # error·α^(1/3) of the pe
 def disagreement(R: npt.ArrayLike, q: npt.ArrayLike = 0.0, q0: float = 0.0) -> Floats:
     """P(sgn x ≠ sgn x₀), x and x₀ normal with means q, q₀, variance 1 and correlation R; arccos(R)/π if q = q₀ = 0.
 
+    Parameters
+    ----------
+    R : array_like
+        Overlap of student and teacher, between −1 and 1.
+    q : array_like, default 0.0
+        The student's projection of the inputs' mean.
+    q0 : float, default 0.0
+        The teacher's.
+
+    Returns
+    -------
+    array of float
+        How often they disagree.
+
+    Raises
+    ------
+    ValueError
+        If R is no overlap.
+
+    Examples
+    --------
     >>> disagreement([1.0, 0.5, 0.0])
     array([0.        , 0.33333333, 0.5       ])
     >>> float(disagreement(1.0, q=1.0, q0=0.0) - (special.ndtr(1.0) - 0.5))
@@ -58,6 +79,25 @@ def disagreement_at(angle: npt.ArrayLike, q: npt.ArrayLike = 0.0, q0: float = 0.
     """The same for R = cos(angle), without the rounding of an R near 1: 2·T(q, a) + 2·T(q₀, a₀) + [q·q₀ < 0].
 
     T is Owen's function and a = (q₀/q − R)/√(1 − R²), a₀ with q and q₀ exchanged.
+
+    Parameters
+    ----------
+    angle : array_like
+        Between student and teacher.
+    q : array_like, default 0.0
+        The student's projection of the inputs' mean.
+    q0 : float, default 0.0
+        The teacher's.
+
+    Returns
+    -------
+    array of float
+        How often they disagree.
+
+    Examples
+    --------
+    >>> round(float(disagreement_at(math.pi / 4)), 9)
+    0.25
     """
     angle, q = np.asarray(angle, dtype=np.float64), np.asarray(q, dtype=np.float64)
     obtuse = angle > 0.5 * math.pi  # then ask where −W disagrees: near −1, too, R is rounded
@@ -104,7 +144,24 @@ def generalization_error(R: npt.ArrayLike, q: npt.ArrayLike = 0.0, q0: float = 0
 
 
 class Flow(NamedTuple):
-    """Order parameters and error along α: R = cos(angle), q = U·W."""
+    """Order parameters and error along α.
+
+    Attributes
+    ----------
+    alpha : array of float
+        Examples per input.
+    angle : array of float
+        arccos R.
+    q : array of float
+        U·W.
+    error : array of float
+        The generalisation error.
+
+    Examples
+    --------
+    >>> Flow(np.array([1.0]), np.array([0.0]), np.array([0.0]), np.array([0.0])).error.tolist()
+    [0.0]
+    """
 
     alpha: Floats
     angle: Floats
@@ -318,6 +375,24 @@ def clean_law(alpha: npt.ArrayLike, eta0: float, z: float, amplitude: float = 1.
 
     Differs: the print has √(ln α)/α at η₀ = 1; eq. 4 itself gives ln α/(πα).
 
+    Parameters
+    ----------
+    alpha : array_like
+        Examples per input.
+    eta0 : float
+        η₀.
+    z : float
+        How fast the rate falls.
+    amplitude : float, default 1.0
+        Where the law leaves it open.
+
+    Returns
+    -------
+    array of float
+        ε_g.
+
+    Examples
+    --------
     >>> clean_law([100.0], eta0=2.0, z=0.5) * math.pi
     array([0.2])
     """
@@ -336,6 +411,26 @@ def noisy_stationary_excess(eta: npt.ArrayLike, p: float, q0: float) -> Floats:
 
     The printed equation is P(student ≠ clean teacher); the excess over p is 1 − 2p times that. A learned T is as good
     as an exact one here, since it has all the time to become exact.
+
+    Parameters
+    ----------
+    eta : array_like
+        The rate.
+    p : float
+        Output noise.
+    q0 : float
+        The teacher's projection of the inputs' mean.
+
+    Returns
+    -------
+    array of float
+        The excess over p.
+
+    Examples
+    --------
+    >>> low, high = noisy_stationary_excess([0.01, 0.04], p=0.1, q0=-1.0)
+    >>> round(float(high / low), 9)
+    2.0
     """
     disagree = np.sqrt(np.asarray(eta, dtype=np.float64) * p) * math.exp(-(q0**2) / 4.0) / (2.0 * math.pi**3) ** 0.25
     return np.asarray((1.0 - 2.0 * p) * disagree)
@@ -351,6 +446,27 @@ def noisy_constant(p: float, eta0: float = 2.0, shift: Shift = "learned") -> flo
 
     so for η₀ = 2 the excess is (1 − 2p)·√(2p/(πα)) with T exact and √(2p/(πα)), eq. 18 as printed, with T learned.
 
+    Parameters
+    ----------
+    p : float
+        Output noise.
+    eta0 : float, default 2.0
+        Above 1.
+    shift : str, default "learned"
+        Whether T is "learned" or "exact".
+
+    Returns
+    -------
+    float
+        The constant.
+
+    Raises
+    ------
+    ValueError
+        If η₀ is not above 1.
+
+    Examples
+    --------
     >>> round(noisy_constant(0.2), 3), round(noisy_constant(0.2, shift="exact"), 3)
     (0.357, 0.214)
     """
@@ -364,6 +480,20 @@ def noisy_constant(p: float, eta0: float = 2.0, shift: Shift = "learned") -> flo
 def best_eta0(p: float, shift: Shift = "learned") -> float:
     """The η₀ of the least `noisy_constant`: 2 with T exact, 1 + √(1 + 4p − 4p²)/(1 − 2p) with T learned.
 
+    Parameters
+    ----------
+    p : float
+        Output noise.
+    shift : str, default "learned"
+        Whether T is "learned" or "exact".
+
+    Returns
+    -------
+    float
+        η₀.
+
+    Examples
+    --------
     >>> best_eta0(0.2, shift="exact"), round(best_eta0(0.2), 2)
     (2.0, 3.13)
     """
@@ -375,9 +505,39 @@ def noisy_law(
 ) -> Floats:
     """ε_g − p at large α for η = η₀/(2φ)·α^(−z). See barkai1995, eq. 16-18.
 
-    z < 1            (1 − 2p)·√(η₀p/(2π))·α^(−z/2)
-    z = 1, η₀ > 1    noisy_constant/√α
-    z = 1, η₀ < 1    amplitude·α^(−η₀/2)
+        z < 1            (1 − 2p)·√(η₀p/(2π))·α^(−z/2)
+        z = 1, η₀ > 1    noisy_constant/√α
+        z = 1, η₀ < 1    amplitude·α^(−η₀/2)
+
+    Parameters
+    ----------
+    alpha : array_like
+        Examples per input.
+    p : float
+        Output noise.
+    eta0 : float, default 2.0
+        η₀.
+    z : float, default 1.0
+        How fast the rate falls.
+    shift : str, default "learned"
+        Whether T is "learned" or "exact".
+    amplitude : float, default 1.0
+        Where the law leaves it open.
+
+    Returns
+    -------
+    array of float
+        The excess over p.
+
+    Raises
+    ------
+    ValueError
+        If no power law is known: z above 1, or η₀ = 1 at z = 1.
+
+    Examples
+    --------
+    >>> bool(noisy_law([400.0], p=0.2)[0] == noisy_constant(0.2) / 20.0)
+    True
     """
     alpha = np.asarray(alpha, dtype=np.float64)
     if z < 1.0:
@@ -395,9 +555,21 @@ def plain_limit_of_small_noise(teacher: PerceptronTeacher) -> float:
         ε = p + p·|1 − 2H(q₀)|·s·⟨|s + z|⟩/(1 + s²),    s² = u² − q₀²,  z standard normal
 
     It follows from the head of this module: W = W₀ + p·δ with ½·H·δ = −⟨sgn(W₀·S)·S⟩ across W₀, where H has
-    2φ(q₀)·(1 + s²) along the rest of U; the student then disagrees where |W₀·S| < p·|δ·S|. Zero, as the paper says,
+    2φ(q₀)·(1 + s²) along the rest of U; the student then disagrees where `|W₀·S| < p·|δ·S|`. Zero, as the paper says,
     where U is nought, along W₀ or across it. The numerator is lost in the print.
 
+    Parameters
+    ----------
+    teacher : PerceptronTeacher
+        With a little output noise.
+
+    Returns
+    -------
+    float
+        The error.
+
+    Examples
+    --------
     >>> teacher = PerceptronTeacher(N=50, p=0.001, u=2.0, q0=-1.0)
     >>> round(plain_limit_of_small_noise(teacher), 6), round(plain_limits(teacher)[0].error, 6)
     (0.001522, 0.001521)
@@ -408,7 +580,24 @@ def plain_limit_of_small_noise(teacher: PerceptronTeacher) -> float:
 
 
 class Limit(NamedTuple):
-    """Where the plain rule can end as η → 0."""
+    """Where the plain rule can end as η → 0.
+
+    Attributes
+    ----------
+    error : float
+        The generalisation error there.
+    R : float
+        Overlap with the teacher.
+    q : float
+        U·W.
+    stable : bool
+        False: it attracts within the plane of W₀ and U and repels, slowly, across it.
+
+    Examples
+    --------
+    >>> Limit(error=0.2, R=1.0, q=-1.95, stable=True).stable
+    True
+    """
 
     error: float
     R: float
