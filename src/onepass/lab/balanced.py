@@ -66,7 +66,26 @@ def learn_from_clouds(teacher: PerceptronTeacher, alphas: Floats, bench: Bench) 
 
 
 def balanced(replicas: int = 40, alpha: float = FULL["balanced"], how: RunOptions = DEFAULT) -> Experiment:
-    """Inputs around ±U, output noise 0.1: both labels equally frequent. Plain rule and weighted shift. Section 3."""
+    """Inputs around ±U, output noise 0.1: both labels equally frequent. Plain rule and weighted shift. Section 3.
+
+    Parameters
+    ----------
+    replicas : int, default 40
+        Students; fewer are quick and say the same with wider error bars.
+    alpha : float, default 3e3
+        The largest α: examples per input.
+    how : RunOptions, default RunOptions()
+        Seed, threads, and whom to tell the share of the work done.
+
+    Returns
+    -------
+    Experiment
+        Panels to draw, findings to check.
+
+    Examples
+    --------
+    >>> print(*balanced(replicas=10).findings)  # doctest: +SKIP
+    """
     big, small = (PerceptronTeacher(N, p=0.1, u=2.5, q0=0.8) for N in (2000, 50))
     alphas, bench, findings = np.geomspace(1.0, alpha, 40), Bench(replicas, alpha, how, 3), []
     error = Panel("", "α = examples / inputs", "generalisation error ε", [], "linear")

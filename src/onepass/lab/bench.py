@@ -14,7 +14,22 @@ from onepass.schedules import Schedule
 
 
 class RunOptions(NamedTuple):
-    """How to run: the seed, the number of threads, and whom to tell the share of the work done."""
+    """How to run an experiment.
+
+    Attributes
+    ----------
+    seed : int, default 1
+        Of all students.
+    threads : int or None, default None
+        None: all cores.
+    progress : callable or None, default None
+        Is told the share of the work done.
+
+    Examples
+    --------
+    >>> RunOptions(seed=7)
+    RunOptions(seed=7, threads=None, progress=None)
+    """
 
     seed: int = 1
     threads: int | None = None

@@ -39,7 +39,26 @@ from onepass.schedules import ROOT_2PI, Constant, NoisyPowerLaw, PowerLaw, clean
 
 
 def figure1(replicas: int = 1000, alpha: float = FULL["figure1"], how: RunOptions = DEFAULT) -> Experiment:
-    """A noiseless perceptron of N = 50 inputs, η = 2√(2π)/α: error (4/π)/α. See barkai1995, Figure 1."""
+    """A noiseless perceptron of N = 50 inputs, η = 2√(2π)/α: error (4/π)/α. See barkai1995, Figure 1.
+
+    Parameters
+    ----------
+    replicas : int, default 1000
+        Students; fewer are quick and say the same with wider error bars.
+    alpha : float, default 1e3
+        The largest α: examples per input.
+    how : RunOptions, default RunOptions()
+        Seed, threads, and whom to tell the share of the work done.
+
+    Returns
+    -------
+    Experiment
+        Panels to draw, findings to check.
+
+    Examples
+    --------
+    >>> print(*figure1(replicas=10).findings)  # doctest: +SKIP
+    """
     N, alphas, bench = 50, np.geomspace(0.5, alpha, 80), Bench(replicas, alpha, how, 2)
     teacher, schedule = PerceptronTeacher(N), clean_optimum(N)
     optimal = bench.run(teacher, Normalized(schedule, N), alphas)
@@ -68,7 +87,26 @@ def figure1(replicas: int = 1000, alpha: float = FULL["figure1"], how: RunOption
 
 
 def figure2(replicas: int = 40, alpha: float = FULL["figure2"], how: RunOptions = DEFAULT) -> Experiment:
-    """Output noise p = 0.2, N = 250, |U| = 4, q₀ = −1.95: only the shifted rule ends at p. See barkai1995, Figure 2."""
+    """Output noise p = 0.2, N = 250, |U| = 4, q₀ = −1.95: only the shifted rule ends at p. See barkai1995, Figure 2.
+
+    Parameters
+    ----------
+    replicas : int, default 40
+        Students; fewer are quick and say the same with wider error bars.
+    alpha : float, default 3e4
+        The largest α: examples per input.
+    how : RunOptions, default RunOptions()
+        Seed, threads, and whom to tell the share of the work done.
+
+    Returns
+    -------
+    Experiment
+        Panels to draw, findings to check.
+
+    Examples
+    --------
+    >>> print(*figure2(replicas=10).findings)  # doctest: +SKIP
+    """
     teacher = PerceptronTeacher(N=250, p=0.2, u=4.0, q0=-1.95)
     p, schedule = teacher.p, noisy_optimum(teacher.N, teacher.q0)
     warmup = 50.0  # at α = 20 one student in a hundred is still so near the ridge between W₀ and −W₀ that it lingers
@@ -104,7 +142,26 @@ def figure2(replicas: int = 40, alpha: float = FULL["figure2"], how: RunOptions 
 
 
 def schedules(replicas: int = 200, alpha: float = FULL["schedules"], how: RunOptions = DEFAULT) -> Experiment:
-    """η = η₀√(2π)·α^(−z) with z below, at and above 1, and η₀ below, at and above 1. See barkai1995, eq. 6."""
+    """η = η₀√(2π)·α^(−z) with z below, at and above 1, and η₀ below, at and above 1. See barkai1995, eq. 6.
+
+    Parameters
+    ----------
+    replicas : int, default 200
+        Students; fewer are quick and say the same with wider error bars.
+    alpha : float, default 1e5
+        The largest α: examples per input.
+    how : RunOptions, default RunOptions()
+        Seed, threads, and whom to tell the share of the work done.
+
+    Returns
+    -------
+    Experiment
+        Panels to draw, findings to check.
+
+    Examples
+    --------
+    >>> print(*schedules(replicas=10).findings)  # doctest: +SKIP
+    """
     N, alphas = 50, np.geomspace(1.0, alpha, 60)
     cases = [(0.25, 2.0), (0.5, 2.0), (0.75, 2.0), (1.5, 2.0), (1.0, 2.0), (1.0, 1.0), (1.0, 0.5)]
     bench, findings = Bench(replicas, alpha, how, len(cases)), []
@@ -134,7 +191,26 @@ def schedules(replicas: int = 200, alpha: float = FULL["schedules"], how: RunOpt
 
 
 def smooth(replicas: int = 16, alpha: float = FULL["smooth"], how: RunOptions = DEFAULT) -> Experiment:
-    """Thresholded smooth functions: error ∝ η for a constant rate, ∝ n^(−z) for a falling one; `alpha` is n here."""
+    """Thresholded smooth functions: error ∝ η for a constant rate, ∝ n^(−z) for a falling one; `alpha` is n here.
+
+    Parameters
+    ----------
+    replicas : int, default 16
+        Students; fewer are quick and say the same with wider error bars.
+    alpha : float, default 3e6
+        The number of examples, n.
+    how : RunOptions, default RunOptions()
+        Seed, threads, and whom to tell the share of the work done.
+
+    Returns
+    -------
+    Experiment
+        Panels to draw, findings to check.
+
+    Examples
+    --------
+    >>> print(*smooth(replicas=10).findings)  # doctest: +SKIP
+    """
     N, etas = 50, np.array([0.1, 0.2, 0.4, 0.8])
     cases: list[tuple[str, SmoothTeacher, float]] = [
         ("quadratic", quadratic(3), 0.04),
@@ -177,7 +253,26 @@ def smooth(replicas: int = 16, alpha: float = FULL["smooth"], how: RunOptions = 
 
 
 def noise(replicas: int = 16, alpha: float = FULL["noise"], how: RunOptions = DEFAULT) -> Experiment:
-    """The shifted rule under output noise: constant rates, falling rates, and how T's noise counts. Eq. 15-18."""
+    """The shifted rule under output noise: constant rates, falling rates, and how T's noise counts. Eq. 15-18.
+
+    Parameters
+    ----------
+    replicas : int, default 16
+        Students; fewer are quick and say the same with wider error bars.
+    alpha : float, default 1e4
+        The largest α: examples per input.
+    how : RunOptions, default RunOptions()
+        Seed, threads, and whom to tell the share of the work done.
+
+    Returns
+    -------
+    Experiment
+        Panels to draw, findings to check.
+
+    Examples
+    --------
+    >>> print(*noise(replicas=10).findings)  # doctest: +SKIP
+    """
     N, u, q0 = 250, 2.0, -1.0
     teacher = PerceptronTeacher(N, 0.1, u, q0)
     etas, strengths = np.array([0.0025, 0.005, 0.01, 0.02]), np.array([0.05, 0.1, 0.2, 0.3])
@@ -232,7 +327,26 @@ def noise(replicas: int = 16, alpha: float = FULL["noise"], how: RunOptions = DE
 
 
 def flow(replicas: int = 50, alpha: float = FULL["flow"], how: RunOptions = DEFAULT) -> Experiment:
-    """Order-parameter equations against simulation at N = 1000, from R = 0 and q = 0. See barkai1995, eq. 4 and 14."""
+    """Order-parameter equations against simulation at N = 1000, from R = 0 and q = 0. See barkai1995, eq. 4 and 14.
+
+    Parameters
+    ----------
+    replicas : int, default 50
+        Students; fewer are quick and say the same with wider error bars.
+    alpha : float, default 300.0
+        The largest α: examples per input.
+    how : RunOptions, default RunOptions()
+        Seed, threads, and whom to tell the share of the work done.
+
+    Returns
+    -------
+    Experiment
+        Panels to draw, findings to check.
+
+    Examples
+    --------
+    >>> print(*flow(replicas=10).findings)  # doctest: +SKIP
+    """
     N, q0, alphas = 1000, -1.95, np.geomspace(0.1, alpha, 40)
     plain, noisy = PerceptronTeacher(N), PerceptronTeacher(N, p=0.2, u=4.0, q0=q0)
     gentle, shifted = PowerLaw(2.0, 1.0, N, floor=5.0), noisy_optimum(N, q0)

@@ -115,7 +115,26 @@ def compare(case: Case, curves: dict[str, LearningCurves], first: float) -> list
 
 
 def inputs(replicas: int = 40, alpha: float = FULL["inputs"], how: RunOptions = DEFAULT) -> Experiment:
-    """Gaussian, binary and uniform inputs, N = 100: the same curves. See barkai1995, section 5."""
+    """Gaussian, binary and uniform inputs, N = 100: the same curves. See barkai1995, section 5.
+
+    Parameters
+    ----------
+    replicas : int, default 40
+        Students; fewer are quick and say the same with wider error bars.
+    alpha : float, default 300.0
+        The largest α: examples per input.
+    how : RunOptions, default RunOptions()
+        Seed, threads, and whom to tell the share of the work done.
+
+    Returns
+    -------
+    Experiment
+        Panels to draw, findings to check.
+
+    Examples
+    --------
+    >>> print(*inputs(replicas=10).findings)  # doctest: +SKIP
+    """
     alphas, bench = np.geomspace(1.0, alpha, 30), Bench(replicas, alpha, how, 32)
     cases = [*perceptron_cases(alphas, bench), *parity_cases(alphas, bench)]
     panels = [Panel(title, "α", "student differs from the clean teacher", []) for title in TITLES]

@@ -179,7 +179,26 @@ FALLING = [Falling(1.0, 0.5), Falling(2.0, 1.0), Falling(2.0, 1.5, floor=5.0)]
 
 
 def parity(replicas: int = 100, alpha: float = FULL["parity"], how: RunOptions = DEFAULT) -> Experiment:
-    """A parity machine of two units, N = 100, from R = ½: never normalised, at a constant rate, and by schedules."""
+    """A parity machine of two units, N = 100, from R = ½: never normalised, at a constant rate, and by schedules.
+
+    Parameters
+    ----------
+    replicas : int, default 100
+        Students; fewer are quick and say the same with wider error bars.
+    alpha : float, default 1e4
+        The largest α: examples per input.
+    how : RunOptions, default RunOptions()
+        Seed, threads, and whom to tell the share of the work done.
+
+    Returns
+    -------
+    Experiment
+        Panels to draw, findings to check.
+
+    Examples
+    --------
+    >>> print(*parity(replicas=10).findings)  # doctest: +SKIP
+    """
     teacher = ParityTeacher(N=100, K=2)
     alphas, bench = np.geomspace(1.0, alpha, 60), Bench(replicas, alpha, how, 2 + len(FALLING))
     start = np.full(replicas, 0.5)

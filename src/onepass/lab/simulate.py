@@ -159,7 +159,25 @@ def run_smooth(
 
 
 class NoisySmooth(NamedTuple):
-    """What a student of a noisy smooth function does: its rate, and how it shifts (None: not at all)."""
+    """What a student of a noisy smooth function does: its rate, and how it shifts.
+
+    Attributes
+    ----------
+    schedule : Schedule
+        Of its rate.
+    p : float
+        The probability that a label is turned over.
+    weighting : str or None, default "auto"
+        How the shift weighs rows. None: there is no shift.
+    warmup : float or None, default None
+        Rows before the shift is used. None: 100 for each parameter.
+
+    Examples
+    --------
+    >>> from onepass.schedules import Constant
+    >>> NoisySmooth(Constant(0.1), p=0.2).weighting
+    'auto'
+    """
 
     schedule: Schedule
     p: float
@@ -182,7 +200,37 @@ def run_noisy_smooth(
     """Students of labels that are turned over with probability p, from these starts (a row each); and where they end.
 
     The error is p + (1 − 2p) times the share of rows since the look before on which student and clean teacher differ.
-    `how`: seed, threads, progress.
+
+    Parameters
+    ----------
+    teacher : SmoothTeacher
+        Who gives the labels, before they are turned over.
+    rule : NoisySmooth
+        How students learn.
+    rounds : array_like
+        Where to look, rising.
+    starts : array of float
+        (students, parameters).
+    how : tuple, default (0, None, None)
+        Seed, threads, progress.
+
+    Returns
+    -------
+    (LearningCurves, array of float)
+        The error of every student at every look, and the parameters at the end.
+
+    Raises
+    ------
+    ValueError
+        If p is no probability below ½.
+
+    Examples
+    --------
+    >>> from onepass.lab.teachers import quadratic
+    >>> from onepass.schedules import Constant
+    >>> teacher = quadratic(2)
+    >>> rule = NoisySmooth(Constant(0.01), p=0.1)
+    >>> curves, ends = run_noisy_smooth(teacher, rule, [1000], [teacher.W0] * 4)  # doctest: +SKIP
     """
     if not 0.0 <= rule.p < 0.5:
         raise ValueError(f"p: a probability in [0, 0.5) expected, got {rule.p!r}")

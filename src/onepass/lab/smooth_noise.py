@@ -16,7 +16,26 @@ NAMES = {"uniform": "T constant", "halfspace": "T ∝ half-space", None: "not sh
 
 
 def smooth_noise(replicas: int = 16, alpha: float = FULL["smooth-noise"], how: RunOptions = DEFAULT) -> Experiment:
-    """A quadric surface with output noise 0.1: ε − p ∝ √η at a constant rate, ∝ n^(−½) with η ∝ 1/n; `alpha` is n."""
+    """A quadric surface with output noise 0.1: ε − p ∝ √η at a constant rate, ∝ n^(−½) with η ∝ 1/n; `alpha` is n.
+
+    Parameters
+    ----------
+    replicas : int, default 16
+        Students; fewer are quick and say the same with wider error bars.
+    alpha : float, default 1e6
+        The number of examples, n.
+    how : RunOptions, default RunOptions()
+        Seed, threads, and whom to tell the share of the work done.
+
+    Returns
+    -------
+    Experiment
+        Panels to draw, findings to check.
+
+    Examples
+    --------
+    >>> print(*smooth_noise(replicas=10).findings)  # doctest: +SKIP
+    """
     teacher, etas = quadratic(3), 0.004 * np.array([0.125, 0.25, 0.5, 1.0])
     bench, findings = Bench(replicas, alpha, how, 2 * etas.size + 3), []
     at_rest = Panel("constant rate", "η", "ε − p at rest", [])

@@ -214,7 +214,26 @@ def with_noise(bench: Bench, rounds: int) -> tuple[Panel, list[Finding]]:
 
 
 def stationary(replicas: int = 10_000, alpha: float = FULL["stationary"], how: RunOptions = DEFAULT) -> Experiment:
-    """The law of one parameter near the teacher; `alpha` is the number of examples. See barkai1995, eq. 24, 26, 27."""
+    """The law of one parameter near the teacher; `alpha` is the number of examples. See barkai1995, eq. 24, 26, 27.
+
+    Parameters
+    ----------
+    replicas : int, default 10000
+        Students; fewer are quick and say the same with wider error bars.
+    alpha : float, default 1e4
+        The number of examples, n.
+    how : RunOptions, default RunOptions()
+        Seed, threads, and whom to tell the share of the work done.
+
+    Returns
+    -------
+    Experiment
+        Panels to draw, findings to check.
+
+    Examples
+    --------
+    >>> print(*stationary(replicas=10).findings)  # doctest: +SKIP
+    """
     bench, rounds = Bench(replicas, alpha, how, 5), int(alpha)
     parts = [part(bench, rounds) for part in (at_rest, falling_slowly, falling_best, with_noise)]
     findings = [finding for _, found in parts for finding in found]
