@@ -14,8 +14,9 @@ $(READY): pyproject.toml
 demo: $(READY)
 	$(BIN)/onepass demo --report demo.html --force
 
+# A file's tests stay in one process, so that no kernel is compiled twice at the same time.
 test: $(READY)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # The same with the oldest versions that pyproject.toml allows.
 $(LOWEST)/.ready: pyproject.toml .ci/lowest.py

@@ -344,7 +344,7 @@ def test_what_is_no_state_cannot_be_packed_or_unpacked():
     for node in (
         {"system": []},
         {"Tally": [1]},
-        {"Labels": [1, 2, 3]},
+        {"Labels": [1, 2, 3, 4]},
         {"array": "none"},
         [1],
         {"a": 1, "b": 2},

@@ -84,7 +84,10 @@ def test_interpreted_equals_compiled_equals_bounds_checked(tmp_path):
     """To the last bit."""
     compiled = python(RUN)
     assert compiled == python(RUN, NUMBA_DISABLE_JIT="1")
-    assert compiled == python(RUN, NUMBA_BOUNDSCHECK="1", NUMBA_CACHE_DIR=str(tmp_path))
+    few = RUN.replace("(*NAMES, ShiftedPerceptron(warmup=3.0))", '("adaptive", "margin")')  # all compiled anew: dear
+    checked = python(few, NUMBA_BOUNDSCHECK="1", NUMBA_CACHE_DIR=str(tmp_path)).splitlines()
+    assert len(checked) > 8
+    assert {*checked} < {*compiled.splitlines()}
 
 
 PASS = "from onepass.passes import Pass\n"
@@ -106,10 +109,7 @@ def test_kernels_from_the_cache_need_no_compiler(tmp_path):
     (tmp_path / "data.svm").write_text("0 2:1 1:2\n1 3:1\n")  # features out of order: the reader's kernel sorts them
     assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).strip() == "[0 1 2] 2 [True, True]"
     found = python(code + more, NUMBA_CACHE_DIR=str(tmp_path)).splitlines()  # what is compiled after that is sound
-    assert found == [
-        "[0 1 2] 2 [False, False]",
-        *python(PASS + more, NUMBA_CACHE_DIR=str(tmp_path / "new")).splitlines(),
-    ]
+    assert found == ["[0 1 2] 2 [False, False]", *python(PASS + more).splitlines()]
 
 
 def test_without_a_writable_cache_it_runs_with_one_notice(tmp_path):

@@ -375,12 +375,12 @@ def places(value, path=()):
 
 
 def changed(record, path, value):
-    record = copy.deepcopy(record)
-    place = record
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
-    return record
+    """The record with another value at one place; the rest is shared."""
+    if not path:
+        return value
+    twin = copy.copy(record)
+    twin[path[0]] = changed(record[path[0]], path[1:], value)
+    return twin
 
 
 STRANGE = (None, True, -1, 0, 1 << 70, 1e308, float("nan"), "", EVIL, [], {}, [EVIL], [[]])

@@ -16,7 +16,7 @@ from onepass.rows import Array, Ints
 
 Label = int | float | str | bool
 DECLARE = Phrase("declare all classes in `{}`", Argument("classes"))  # where a label may not join
-MORE = Phrase("`{}` that allows it, or a target with fewer values", Argument("max_classes"))
+MORE = Phrase("{} that allows it, or a target with fewer values", Argument("max_classes"))
 MOST = 50  # labels that may be met without being declared
 FIRST = 1000  # rows that are looked at first for labels not met before
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onepass.errors import ConversionError
 from onepass.scale.inputs import cut
 from onepass.scale.learning import Watch, learn
 
@@ -78,10 +79,14 @@ def fit(
     >>> clf.certificate_.rounds, clf.certificate_.informative
     (4000, True)
     """
+    if classifier.race is not None:
+        raise ConversionError(
+            "race: workers do not see the same rows at once, so entries cannot be compared: leave it out"
+        )
     options = {
         name: value
         for name, value in classifier.get_params(deep=False).items()
-        if name not in ("shuffle", "random_state", "pickle_rows")
+        if name not in ("shuffle", "random_state", "pickle_rows", "race")
     }
     listed = None if classes is None else np.unique(classes).tolist()
     inputs = cut(data, y, target=target, chunk_bytes=chunk_bytes, **reading)
