@@ -49,5 +49,6 @@ def describe(table: TablePlan, guessed: bool) -> list[str]:
     values = ", ".join(inputs.label_text(label) for label in table.labels[:10])
     more = f" and {len(table.labels) - 10} more" if len(table.labels) > 10 else ""
     how = " (a guess: --target NAME says another)" if guessed else ""
-    label = [f"label: {terminal.name(table.target)}{how}, values {values}{more}"] if table.target is not None else []
+    met = f"values {values}{more} (in the first rows)"
+    label = [f"label: {terminal.name(table.target)}{how}, {met}"] if table.target is not None else []
     return [*label, *table.lines()]

@@ -55,9 +55,8 @@ def command(model: str, messages: terminal.Messages) -> None:
     for line in _columns(table, names):
         terminal.echo(f"{'columns':12s} {line}")
     for feature in heavy:
-        terminal.echo(
-            f"{'weight':12s} {feature['weight']:+.4g} {feature['name']} (towards {_json(feature['towards'])})"
-        )
+        way = "away from" if feature["weight"] < 0.0 and len(said["classes"]) > 2 else "towards"
+        terminal.echo(f"{'weight':12s} {feature['weight']:+.4g} {feature['name']} ({way} {_json(feature['towards'])})")
     certificate = about.get("certificate")
     if isinstance(certificate, dict):
         terminal.echo("certificate")
