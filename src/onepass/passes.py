@@ -44,6 +44,7 @@ from onepass.regimes import Regimes
 from onepass.regret_bound import Regret, regret
 from onepass.rows import AnyRows, Floats, Ints, must_be_finite, part, take
 from onepass.runs import RENEW, Carried, Frame, LearnerRun, UnsoundError, begin
+from onepass.runs.carrying import arrays_of
 from onepass.scaling import AUTO_ROWS, RowScaling
 from onepass.state_checks import is_count, need, need_fields
 from onepass.trace import Hypotheses, Survivor, Terms, Trace, Updates
@@ -263,7 +264,7 @@ class Pass(Options, Certified):
             "classes": list(labels.classes) if labels.declared else None,
             "origin": None
             if self._declared is None
-            else sha256(*(array.tobytes() for array in _arrays(self._declared))),
+            else sha256(*(array.tobytes() for array in arrays_of(self._declared))),
             "elapsed": self.elapsed,
             **plain,
         }
@@ -844,7 +845,7 @@ class Pass(Options, Certified):
             "candidates": None if self.candidates is None else self.candidates.state(),
             "watched": None if self.watched is None else self.watched.state(),
             "learner": self.learner_run.state(),
-            "origin": None if self._prepared is None else _arrays(self._prepared),
+            "origin": None if self._prepared is None else arrays_of(self._prepared),
         }
         return copy.deepcopy(state) if copied else state
 
@@ -968,7 +969,3 @@ class Pass(Options, Certified):
 def _slice(rows: AnyRows, y: Ints, first: int, last: int) -> tuple[AnyRows, Ints]:
     """Rows first..last with their labels; as they are, if these are all."""
     return (rows, y) if last - first == len(y) else (part(rows, first, last), y[first:last])
-
-
-def _arrays(origin: Floats | Carried) -> tuple[Floats, ...]:
-    return tuple(origin) if isinstance(origin, Carried) else (origin,)

@@ -14,6 +14,7 @@ import numpy as np
 from onepass.guards.drift import DriftEvidence, odds
 from onepass.rows import Floats
 from onepass.runs import Carried
+from onepass.runs.carrying import arrays_of
 from onepass.state_checks import is_count, need, need_fields
 
 Origin = Floats | Carried | None
@@ -68,7 +69,7 @@ class Regimes:
 
     def state(self) -> dict[str, Any]:
         """What changes, sharing its arrays."""
-        origin = None if self.origin is None else tuple(_arrays(self.origin))
+        origin = None if self.origin is None else tuple(arrays_of(self.origin))
         return {"ended": tuple(tuple(regime) for regime in self.ended), "origin": origin, "elapsed": self.elapsed}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -109,7 +110,3 @@ def regime_words(regime: dict[str, Any]) -> str:
         f"rows {regime['first']:,} to {regime['last']:,}: {regime['mistakes']:,} mistakes; from row "
         f"{regime['since']:,} on the rows drifted ({odds(regime['evidence'])}, {regime['score']} scores)"
     )
-
-
-def _arrays(origin: Floats | Carried) -> tuple[Floats, ...]:
-    return tuple(origin) if isinstance(origin, Carried) else (origin,)

@@ -23,6 +23,11 @@ class Carried(NamedTuple):
     sums: Floats  # (1 + features, 4)
 
 
+def arrays_of(origin: Floats | Carried) -> tuple[Floats, ...]:
+    """What any learner starts from, as arrays to be stored."""
+    return tuple(origin) if isinstance(origin, Carried) else (origin,)
+
+
 def changes(start: Carried | None, now: Carried) -> Floats:
     """What a run adds: (1 + features, sums, outputs, and whether it met the column). Such arrays add."""
     met = np.zeros((len(now.weights), 1))

@@ -14,6 +14,7 @@ from onepass.guards.drift import DriftEvidence
 from onepass.guards.duplicates import Duplicates
 from onepass.guards.order import LabelTransitions
 from onepass.learners import Learner, Setting
+from onepass.outputs import outputs_of
 from onepass.rows import Floats, Ints
 from onepass.trace.grid import floor_index
 from onepass.trace.kinds import MistakeKinds, mistake_kinds
@@ -41,7 +42,7 @@ class Terms(NamedTuple):
     @property
     def outputs(self) -> int:
         """Columns of the weights."""
-        return 1 if self.classes == 2 else self.classes
+        return outputs_of(self.classes)
 
     @property
     def costs(self) -> Costs | None:
