@@ -5,6 +5,7 @@ import json
 import pickle
 
 import numpy as np
+import pyarrow
 import pytest
 
 import oracles_race as oracle
@@ -12,11 +13,14 @@ from onepass import OnePassClassifier, train
 from onepass.checkpoints import checkpoint
 from onepass.errors import CheckpointError, ConversionError, DataError, LimitError, ResumeError
 from onepass.history import History
+from onepass.io.columns import TableOptions
+from onepass.io.table_stream import TableStream
 from onepass.models import LinearModel
 from onepass.passes import Pass
 from onepass.race import BETS, Entry, Race, begin, entries_named, first_features, log_wealth
 from onepass.rows import Rows
 from onepass.tables.reading import narrowed
+from onepass.training import narrow
 from test_cli import onepass
 
 FIRST = 256
@@ -309,6 +313,27 @@ def test_prefixes_of_rows_are_rows_of_narrower_encodings():
     for features in (0, 3, 5, 10):
         for found, wanted in zip(first_features(rows, features), narrowed(rows, features), strict=True):
             assert found.tolist() == wanted.tolist()
+
+
+def test_features_that_no_entry_sees_any_more_are_not_made():
+    rng = np.random.default_rng(0)
+    columns = {f"n{j}": np.round(rng.normal(size=9000), 3) for j in range(5)}
+    columns |= {f"c{j}": rng.choice([*"abcdefgh"], 9000) for j in range(4)}
+    score = sum(columns[f"n{j}"] for j in range(5)) + sum(columns[f"c{j}"] < "d" for j in range(4))
+    columns["y"] = np.where(score + rng.normal(size=9000) > 1.5, "yes", "no")
+    races, sizes = [], []
+    for narrowing in (False, True):
+        stream = TableStream(pyarrow.table(columns).to_reader(500), TableOptions(kinds="found", wide=True))
+        stream.look_ahead()
+        races.append(begin(stream.table.encodings, {"uncounted_rows": 256}, stream.table, first=1024))
+        for chunk in stream:
+            races[-1].feed(chunk.rows, chunk.labels)
+            if narrowing:
+                narrow(races[-1], stream)
+        sizes.append(len(chunk.rows.indices))
+    same(*races)
+    assert races[0].entries[2].dropped is not None, "nothing was to be narrowed"
+    assert sizes[1] < sizes[0] / 2
 
 
 # --- certificates -----------------------------------------------------------------------------------------------------

@@ -238,6 +238,11 @@ class Race:
             self._led = self.rows, alive[ranks.index(min(ranks))]
         return self._led[1]
 
+    @property
+    def widest(self) -> str | None:
+        """The widest encoding that an entry still learns from; None where entries are learners."""
+        return max((entry.encoding for entry in self.alive if entry.encoding), key=ENCODINGS.index, default=None)
+
     def table_of(self, table: TablePlan | None) -> TablePlan | None:
         """What the columns are for the leader, of a table that was read for all."""
         own = self.leader.encoding

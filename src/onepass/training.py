@@ -329,6 +329,7 @@ def feed(run: Pass | Race, stream: Stream | TableStream) -> None:
     """Learn all rows of a stream, or as many as `stop_at` asks for; what is wrong is said by its place."""
     for chunk in stream:
         _feed_chunk(run, stream, chunk)
+        narrow(run, stream)
         if run.stopped:
             break
     judge(run, stream)
@@ -343,6 +344,14 @@ def _feed_chunk(run: Pass | Race, stream: Stream | TableStream, chunk: Chunk) ->
         run.feed(chunk.rows, chunk.labels)
     except DataError as error:
         raise stream.located(error) from None
+
+
+def narrow(run: Pass | Race, stream: Stream | TableStream) -> None:
+    """Have no features made that no entry of a race sees any more; when that begins to show changes nothing."""
+    from onepass.race import Race
+
+    if isinstance(run, Race) and run.widest is not None and stream.table is not None:
+        stream.narrow(run.widest)
 
 
 def judge(run: Pass | Race, stream: Stream | TableStream) -> None:

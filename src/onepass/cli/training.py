@@ -21,6 +21,7 @@ from onepass.cli.spelling import certified, words
 from onepass.errors import CheckpointError, OnepassError
 from onepass.names import LEARNERS
 from onepass.training import judge as judge
+from onepass.training import narrow
 
 if TYPE_CHECKING:
     from onepass.certificates import Certificate
@@ -363,6 +364,7 @@ def feed(
                         began = time.perf_counter()
                         feed_chunk(history or run, stream, chunk)
                         trained.learning += time.perf_counter() - began
+                        narrow(run, stream)
                         checkpointer.fed(run, stream)
                     patience.cancel()
                     inputs.check_bad(stream, reading)

@@ -87,6 +87,10 @@ class TableOptions:
         """What the columns are, once the first file is open."""
         return self.plan or self.settled.plan
 
+    def narrow(self, encoding: str) -> None:
+        """Make no features beyond those of this encoding from now on: they are the first ones of wider rows."""
+        self.settled.encoding = encoding
+
     @property
     def decided(self) -> dict[str, Any]:
         """What the first file settled, as options."""
@@ -114,6 +118,7 @@ class Settled:
     header: bool | None = None  # whether a row of the file names the columns, where that is a question
     mark: str | None = None  # what separates fields, where that is a question
     dense: bool = False  # whether rows are numbers, one in each column
+    encoding: str | None = None  # the widest that is still wanted of the plan's; None: all of it
     names: FeatureNames | None = None
     met_before: tuple[Any, ...] = ()  # names as an earlier run left them, as arrays
     examples: dict[str, list[str]] = field(default_factory=dict)  # some values of each column's first rows

@@ -92,14 +92,14 @@ class Layout:
 
     def examples(self, columns: dict[int, Any]) -> Examples:
         """Rows and labels of Arrow columns by place. Raises CellError."""
-        needed, plan = bool(self.options.labelled), self.plan
+        needed, plan, settled = bool(self.options.labelled), self.plan, self.options.settled
         labels = None
         if self.target is not None:
             labels = labels_of(columns[self.target], str(plan.target), plan.label, needed)
-        if self.options.settled.dense:
+        if settled.dense:
             return Examples(self._dense(columns), labels)
         named = {name: columns[place] for name, place in self.at.items()}
-        rows, met = encode(named, plan, self.options.settled.names)
+        rows, met = encode(named, plan if settled.encoding is None else plan.narrowed(settled.encoding), settled.names)
         return Examples(rows, labels, tuple(met))
 
     def _dense(self, columns: dict[int, Any]) -> Dense:

@@ -304,6 +304,10 @@ class Stream:
         if text not in self.notes:
             self.notes.append(text)
 
+    def narrow(self, encoding: str) -> None:
+        """Make only the features of a narrower encoding of a table from now on, or soon: blocks are parsed ahead."""
+        self._reader.narrow(encoding)  # type: ignore[attr-defined]  # readers of tables have it
+
     def located(self, error: DataError, remedy: str | None = None) -> DataError:
         """What is wrong with a row of the chunk last handed out, by its file and line; `remedy` in the caller's words.
 

@@ -59,6 +59,10 @@ class TableStream:
         if self._ahead is None:
             self._ahead = next(self._chunks, None)
 
+    def narrow(self, encoding: str) -> None:
+        """Make only the features of a narrower encoding from now on, or soon: batches are encoded ahead."""
+        self.options.narrow(encoding)
+
     def located(self, error: DataError) -> DataError:
         """What is wrong with a row of the chunk last handed out, by its place in the table."""
         if error.row is None:
