@@ -31,7 +31,7 @@ from onepass.learners.shifted import SIGMAS, WINDOW, Shifted, mirrored, shifts, 
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, add, scan, squared_norm
 from onepass.schedules import rate
 from onepass.state_checks import need, need_all_alike
-from onepass.trace.columns import Columns, Fold
+from onepass.trace.columns import Columns, Fold, in_order
 from onepass.trace.grid import BINS, floor_index, point, upper_share
 from onepass.trace.log import Log
 
@@ -291,7 +291,7 @@ class ShiftedColumns(Columns):
     P: Floats
 
     def combine(self, q: Floats) -> Floats:
-        return super().combine(q) + ((self.G @ q) * self.P)[:, None]
+        return super().combine(q) + (in_order(self.G[None], q) * self.P)[:, None]
 
     def copy(self) -> ShiftedColumns:
         return replace(self, fold=Fold._make(part.copy() for part in self.fold), G=self.G.copy(), P=self.P.copy())
