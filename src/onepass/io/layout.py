@@ -99,8 +99,14 @@ class Layout:
         if settled.dense:
             return Examples(self._dense(columns), labels)
         named = {name: columns[place] for name, place in self.at.items()}
-        rows, met = encode(named, plan if settled.encoding is None else plan.narrowed(settled.encoding), settled.names)
+        rows, met = encode(named, self.wanted, settled.names)
         return Examples(rows, labels, tuple(met))
+
+    @property
+    def wanted(self) -> TablePlan:
+        """The plan, or a narrower one where less than all of it is still wanted."""
+        encoding = self.options.settled.encoding
+        return self.plan if encoding is None else self.plan.narrowed(encoding)
 
     def _dense(self, columns: dict[int, Any]) -> Dense:
         missing, width = self.plan.missing, len(self.plan.used)

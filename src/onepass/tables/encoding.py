@@ -71,6 +71,27 @@ def encode(columns: Mapping[str, Any], plan: TablePlan, known: FeatureNames | No
     return work.done()
 
 
+class ParsedColumn(NamedTuple):
+    """A column's values, numbers or hashes, 0 where they are missing, and where that is."""
+
+    values: npt.NDArray[Any]
+    absent: Mask
+
+
+def encode_parsed(
+    columns: Mapping[str, ParsedColumn], plan: TablePlan, known: FeatureNames | None, met: list[Met]
+) -> Encoded:
+    """The same of columns that were read and hashed already: numbers and categories. `met`: names among them."""
+    work = _Work(plan, len(next(iter(columns.values())).values), known)
+    for column in plan.used:
+        if column.kind == NUMBER:
+            work.number(column, *columns[column.name])
+        else:
+            work.hashed(column, *columns[column.name])
+    work.met += met
+    return work.done()
+
+
 class _Work:
     """A batch that is being encoded, column by column."""
 
@@ -163,6 +184,15 @@ class _Work:
             used = np.flatnonzero((np.bincount(codes, minlength=len(words) + 1)[:-1] > 0) & known)
             texts = words.take(used.tolist()).to_pylist() if used.size else []
             self._name(hashes[used], [f"{name}={text}" for text in texts])
+
+    def hashed(self, column: Column, hashes: Places, absent: Mask) -> None:
+        """Categories whose hashes are known, and their names noted."""
+        places, lost = hashes & self.mask, absent.any()
+        self.places.append(np.where(absent, -1, places) if lost else places)
+        if column.name in self.crossed:
+            self._cross(column.name, hashes, absent)
+        if self.plan.missing == "indicator" and lost:
+            self.missing(column.name, absent)
 
     def words(self, name: str, array: Any) -> None:
         """A text, as a bag of its words."""
