@@ -18,30 +18,24 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from onepass._jit import jit
-from onepass.certificates import Certificate, round_up
-from onepass.certificates.rates import Rates
 from onepass.cores import cores
 from onepass.errors import ConversionError, DataError, LimitError, OnepassError, StoppedError
 from onepass.executor import ThreadExecutor
 from onepass.looks import next_look
-from onepass.models import LinearModel
 from onepass.names import LEARNERS
-from onepass.options import OPTIONS
 from onepass.passes import Pass
 from onepass.rows import AnyRows, Ints, Rows, count, part
+from onepass.standings import Dropped, Entry, Standings
 from onepass.state_checks import is_count, need, need_fields
 from onepass.tables.plan import ENCODINGS, TablePlan
 from onepass.tables.reading import narrowed
-from onepass.text_table import text_table
 from onepass.validate import accept
-from onepass.voted import VotedModel
 from onepass.watching.verdicts import Verdicts
 
 FIRST = 1 << 14  # rounds before anything is asked of two entries
@@ -50,40 +44,9 @@ DROPS = 0.01  # δ_e: how probable it may be that the better of two is dropped
 LOOKS = 4  # an octave of rows is looked at 2^LOOKS times
 MANY = 512  # rows that are worth a thread
 OFF = "off"
-ALIKE = {*OPTIONS, "rounds", "classes", "intake", "regimes"}  # what all entries that still run have in common
 
 
-class Dropped(NamedTuple):
-    """When an entry was dropped, for whom, and by how many rows that only one of the two misjudged."""
-
-    row: int
-    rival: str
-    own: int  # rows since the stretch began that only this one misjudged
-    other: int
-    wealth: float  # its logarithm
-    needed: float
-
-
-@dataclass
-class Entry:
-    """What takes part: a pass with its own learner, or its own view of the rows."""
-
-    name: str
-    run: Pass
-    encoding: str | None = None
-    features: int | None = None  # of the rows, the first so many are seen; None: all
-    dropped: Dropped | None = None
-
-    def feed(self, rows: AnyRows, y: Any) -> OnepassError | None:
-        """Learn from the part of these rows that it sees; what is wrong with them is given back."""
-        try:
-            self.run.feed(rows if self.features is None else first_features(rows, self.features), y)
-        except (DataError, LimitError) as error:
-            return error
-        return None
-
-
-class Race:
+class Race(Standings):
     """Passes that learn from the same rows; fed, asked and stored like one. What is not said here is the leader's own.
 
     delta  of all of them together
@@ -98,9 +61,8 @@ class Race:
     """
 
     def __init__(self, entries: Sequence[Entry], delta: float, first: int | None = FIRST) -> None:
-        self.entries = tuple(entries)
-        self.delta, self.first = delta, first
-        self.delta_share = 1.0 / len(entries)
+        super().__init__(entries, delta)
+        self.first = first
         self.stop_at = entries[0].run.stop_at
         self.stopped = False
         self.rows = 0
@@ -108,19 +70,9 @@ class Race:
         self._stretch = 0  # the power of two that the counts begin at
         self._alone = np.zeros((len(entries), len(entries)), np.int64)  # [a, b]: rows that a misjudged, and b did not
         self._broken: OnepassError | None = None
-        self._led: tuple[int, Entry] | None = None
         for entry in self.entries:
             entry.run.stop_at = None  # the race stops, for all
             entry.run.verdicts = Verdicts() if self._drops else None
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "entries":  # not there yet, while it is being copied
-            raise AttributeError(name)
-        run = self.alive[0].run if name in ALIKE else self.leader.run  # who leads is dear to ask
-        return getattr(run, name)
-
-    def __repr__(self) -> str:
-        return f"<Race of {', '.join(entry.name for entry in self.entries)}: {self.leader.name} leads>"
 
     @property
     def _drops(self) -> bool:
@@ -128,10 +80,9 @@ class Race:
         run = self.entries[0].run
         return self.first is not None and run.cost is None and run.target is None and run.loss in (None, "zero_one")
 
-    @property
-    def alive(self) -> list[Entry]:
-        """Those that still learn."""
-        return [entry for entry in self.entries if entry.dropped is None]
+    def _reasons(self, entry: Entry) -> Sequence[str]:
+        found: Sequence[str] = entry.run.guards.reasons()  # rows that one of them shows to drift drift for all
+        return found
 
     # --- rows in ------------------------------------------------------------------------------------------------------
 
@@ -163,7 +114,7 @@ class Race:
         alive = self.alive
         threads = min(len(alive), cores()) if count(rows) >= MANY else 1
         with ThreadExecutor(threads) as executor:
-            errors = executor.map(lambda entry: entry.feed(rows, y), alive)
+            errors = executor.map(lambda entry: _fed(entry, rows, y), alive)
         wrong = [error for error in errors if error is not None]
         self._led = None
         if wrong:
@@ -227,69 +178,10 @@ class Race:
         j = (self._stretch // self.first).bit_length() - 1
         return math.log((len(self.entries) - 1) * (j + 1) * (j + 2) / DROPS)
 
-    # --- what comes out -----------------------------------------------------------------------------------------------
-
-    @property
-    def leader(self) -> Entry:
-        """The entry that is deployed: the one whose certificate is best, the first declared among equals."""
-        if self._led is None or self._led[0] != self.rows:
-            alive = self.alive
-            ranks = [_rank(entry.run.certificate()) if entry.run.rounds else (0.0,) for entry in alive]
-            self._led = self.rows, alive[ranks.index(min(ranks))]
-        return self._led[1]
-
     @property
     def widest(self) -> str | None:
         """The widest encoding that an entry still learns from; None where entries are learners."""
         return max((entry.encoding for entry in self.alive if entry.encoding), key=ENCODINGS.index, default=None)
-
-    def table_of(self, table: TablePlan | None) -> TablePlan | None:
-        """What the columns are for the leader, of a table that was read for all."""
-        own = self.leader.encoding
-        return table if table is None or own is None else table.narrowed(own)
-
-    def certificate(self, conversion: str | None = None, *, delta: float | None = None, **how: Any) -> Certificate:
-        """Of the leader; with probability 1 − δ that of every entry holds. `delta` is that of all together."""
-        share = None if delta is None else delta * self.delta_share
-        return self._told(self.leader.run.certificate(conversion, delta=share, **how))
-
-    def _told(self, own: Certificate) -> Certificate:
-        """What the leader certifies, said of one that was chosen among several."""
-        found = best_of(own, len(self.entries))
-        reasons = [reason for entry in self.alive for reason in entry.run.guards.reasons()]
-        if reasons and own.withheld is None:  # rows that one of them shows to drift drift for all
-            return replace(found, withheld=reasons[0], risk=math.nan, made=None)
-        return found
-
-    def model(
-        self, choice: str | Certificate | None = None, *, delta: float | None = None, **how: Any
-    ) -> LinearModel | VotedModel:
-        """The leader's, which remembers the race."""
-        share = None if delta is None else delta * self.delta_share
-        if isinstance(choice, Certificate):
-            run = self.leader.run
-            own = run.delta if choice.delta == self.delta else choice.delta * self.delta_share
-            choice = replace(choice, delta=own, entries=1)
-        model = self.leader.run.model(choice, delta=share, **how)
-        if isinstance(model, LinearModel):
-            model.about["certificate"] = self._told(Certificate.from_dict(model.about["certificate"])).as_dict()
-            model.about["race"] = self.as_dict()
-        return model
-
-    def lines(self) -> list[str]:
-        """The entries, for people."""
-        return race_lines(self.as_dict())
-
-    def as_dict(self) -> dict[str, Any]:
-        """The entries, the deployed one among them, each with its certificate and why it was dropped: plain values."""
-        found = []
-        for entry in self.entries:
-            own = entry.run.certificate()
-            known = {"name": entry.name, "rows": entry.run.rows, "mistakes": entry.run.mistakes, "delta": own.delta}
-            known |= {"risk": None if math.isnan(own.risk) else own.risk, "withheld": own.withheld}
-            known["dropped"] = None if entry.dropped is None else entry.dropped._asdict()
-            found.append(known)
-        return {"deployed": self.leader.name, "delta": self.delta, "entries": found}
 
     # --- for all of them ----------------------------------------------------------------------------------------------
 
@@ -358,6 +250,15 @@ class Race:
             entry.run.verdicts = Verdicts() if self._drops and dropped is None else None
 
 
+def _fed(entry: Entry, rows: AnyRows, y: Any) -> OnepassError | None:
+    """Let an entry learn from the part of these rows that it sees; what is wrong with them is given back."""
+    try:
+        entry.run.feed(rows if entry.features is None else first_features(rows, entry.features), y)
+    except (DataError, LimitError) as error:
+        return error
+    return None
+
+
 # --- who takes part ---------------------------------------------------------------------------------------------------
 
 
@@ -421,28 +322,6 @@ def _refuse(options: Mapping[str, Any]) -> None:
         raise ConversionError("race: all entries count the same rows, and a restart is one's own: leave out on_drift")
 
 
-def race_lines(race: Mapping[str, Any]) -> list[str]:
-    """What `Race.as_dict` gives, for people."""
-    each = race["entries"][0]["delta"]
-    rows = [["entry", "certified", "rows", "mistakes", ""]]
-    for entry in race["entries"]:
-        told = "deployed" if entry["name"] == race["deployed"] else ""
-        if entry["dropped"] is not None:
-            told = dropped_words(entry["dropped"])
-        risk = "none" if entry["risk"] is None else round_up(entry["risk"])
-        rows.append([entry["name"], risk, f"{entry['rows']:,}", f"{entry['mistakes']:,}", told])
-    head = f"race of {len(race['entries'])}, each certified at δ = {each:.4g}:"
-    return [head, *text_table(rows, "<>>><").splitlines()]
-
-
-def dropped_words(dropped: Mapping[str, Any]) -> str:
-    """When and why an entry was dropped."""
-    return (
-        f"dropped at row {dropped['row']:,}: {dropped['rival']} is better (rows misjudged by this one alone "
-        f"{dropped['own']:,}, by that one {dropped['other']:,})"
-    )
-
-
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 
@@ -463,29 +342,6 @@ def _next_comparison(rows: int, first: int) -> int:
         return first
     step = 1 << max(0, rows.bit_length() - 1 - LOOKS)
     return (rows // step + 1) * step
-
-
-def _rank(certificate: Certificate) -> tuple[float, ...]:
-    """Smaller is better: the risk, or the cost; with a target, the other rate where it is reached."""
-    lost = math.inf if math.isnan(certificate.risk) else certificate.risk
-    cut = certificate.threshold
-    if cut is None:
-        return (lost,)
-    return (0.0 if cut.reached else 1.0, cut.other_bound, lost)
-
-
-def best_of(own: Certificate, entries: int) -> Certificate:
-    """The certificate of an entry, at its share of δ, said of one that was chosen among so many: at the whole δ."""
-    made = None if own.made is None else partial(_of_all, own, entries)
-    cut = own.threshold
-    if cut is not None:
-        cut = replace(cut, delta=cut.delta * entries, other_delta=cut.other_delta * entries)
-    return replace(own, delta=own.delta * entries, entries=entries, made=made, threshold=cut)
-
-
-def _of_all(own: Certificate, entries: int) -> Rates | None:
-    rates = own.rates
-    return None if rates is None else replace(rates, delta=rates.delta * entries, parts=rates.parts * entries)
 
 
 def first_features(rows: AnyRows, features: int) -> AnyRows:

@@ -83,7 +83,7 @@ class TrainingResult:
         if self.run.stopped:
             remarks.append("stopped: the certified risk has reached stop_at")
         if self.race is not None:
-            from onepass.race import race_lines
+            from onepass.standings import race_lines
 
             remarks += race_lines(self.race)
         return "\n".join(summary(self.run, self.certificate, self.table, self.model.names, remarks))

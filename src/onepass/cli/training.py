@@ -312,7 +312,7 @@ class LocalTraining(Training):
         if result["stopped"]:
             lines.append("stopped: the certified risk has reached --stop-at")
         if "race" in result:
-            from onepass.race import race_lines
+            from onepass.standings import race_lines
 
             lines += race_lines(result["race"])
         return lines

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from onepass.certificates import Certificate, round_up
-from onepass.race import dropped_words
 from onepass.report import charts, deployed_charts, drift
 from onepass.report.charts import label_text
 from onepass.report.origin import origin
 from onepass.report.page import Bullets, Figure, Half, Page, Section, TableBlock, Text, Warn
+from onepass.standings import dropped_words
 
 MEASURES = {"true": "true", "test_error": "test error", "test_hinge": "test hinge"}
 

@@ -39,7 +39,7 @@ def command(model: str, paths: tuple[str, ...], reading: inputs.Reading, message
     from onepass.errors import ModelError
     from onepass.model_files import read
     from onepass.models import LinearModel
-    from onepass.race import best_of
+    from onepass.standings import best_of
     from onepass.tables.plan import TablePlan
 
     with terminal.opening(model):
