@@ -80,15 +80,15 @@ def speed(files: list[Path], chunk_bytes: int, turns: int) -> None:
 
 def bytes_moved(files: list[Path], chunk_bytes: int) -> None:
     """What leaves a worker for each chunk, pickled as Dask sends it."""
-    from onepass.scale.tasks import Job, run, vector_of
+    from onepass.scale.tasks import Job, Part, run, vector_of
     from onepass.scale.versions import versions
 
     inputs = cut(files, chunk_bytes=chunk_bytes)
     print("bytes per chunk                       summary     vector   log that stays")
     for name, options in (("perceptron", {}), ("margin, radius 1", {"learner": "margin", "radius": 1.0})):
         job = Job("bench", {"classes": [-1, 1], "radius": None} | options, versions())
-        ran = run(job, inputs.chunks[0], None, None, "log")
-        vector = vector_of(ran, 0, ran.summary.digest, inputs.chunks[0])
+        (ran,) = several = run([job], inputs.chunks[0], None, [None], "log", [[]])
+        vector = vector_of(several, Part(0, inputs.chunks[0], ran.summary.digest), 0)
         sizes = [len(pickle.dumps(part, protocol=5)) for part in (ran.summary, vector, ran.trace)]
         print(f"  {name:<18} {chunk_bytes >> 10:7,} KB chunk" + "".join(f"  {size:10,}" for size in sizes))
 

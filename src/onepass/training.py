@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from onepass.models import LinearModel
     from onepass.passes import Pass
     from onepass.race import Race
+    from onepass.standings import Standings
     from onepass.tables.feature_names import FeatureNames
     from onepass.tables.plan import TablePlan
 
@@ -417,7 +418,7 @@ def features_met(table: TablePlan, names: FeatureNames | None) -> int | None:
 
 
 def summary(
-    run: Certified | Race,
+    run: Certified | Standings,
     certificate: Certificate,
     table: TablePlan | None,
     names: FeatureNames | None,

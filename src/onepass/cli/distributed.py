@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from onepass.scale.inputs import Inputs
     from onepass.scale.learning import Progress, WaveRun
     from onepass.scale.merged import Merged
+    from onepass.scale.racing import MergedRace, WaveRace
     from onepass.tables.feature_names import FeatureNames
     from onepass.tables.plan import TablePlan
 
@@ -73,9 +75,11 @@ options = options_of(Distribution, "Several machines")
 class DistributedTraining(training.Training):
     """What workers have learned, merged."""
 
-    run: Merged
+    run: Merged | MergedRace
 
-    def __init__(self, run: Merged, start: float, parts: Inputs, paths: tuple[str, ...], workers: int) -> None:
+    def __init__(
+        self, run: Merged | MergedRace, start: float, parts: Inputs, paths: tuple[str, ...], workers: int
+    ) -> None:
         super().__init__(run, start)
         self.parts, self.paths, self.workers = parts, paths, workers
         self.stopped = run.stopped
@@ -104,7 +108,7 @@ class DistributedTraining(training.Training):
         }
 
     def more(self) -> terminal.Record:
-        return {"report": None, "workers": self.workers, **self.run.outcome._asdict()}
+        return {**self.raced(), "report": None, "workers": self.workers, **self.run.outcome._asdict()}
 
     def remarks(self, result: terminal.Record) -> list[str]:
         waves = f" in {result['waves']} waves, {self._counted(result['begin'])}" * (result["waves"] > 1)
@@ -112,7 +116,7 @@ class DistributedTraining(training.Training):
         lines = [f"{result['chunks']:,} chunks{waves}; {again:,} run again, {lost:,} worker{'s' * (lost != 1)} lost"]
         if result["stopped"]:
             lines.append("stopped at the end of a wave: the certified risk has reached --stop-at")
-        return lines
+        return [*lines, *training.race_remarks(result)]
 
     def _counted(self, begin: int) -> str:
         if self.run.conversion == "frozen":
@@ -131,13 +135,20 @@ class ChunkPlan:
     parts: Inputs
     arguments: Arguments  # of the pass
     waves: int | None
+    entries: tuple[str, ...] = ()  # of a race
 
     @property
     def options(self) -> Arguments:
         """All that a checkpoint of the run must agree with, in plain values."""
         from onepass.scale.learning import run_options, waves_of
 
-        return run_options(training.make(self.arguments), self.parts, self.waves or waves_of(self.parts))
+        waves = self.waves or waves_of(self.parts)
+        run = training.make(self.arguments, self.entries, self.parts.table)
+        if not self.entries:
+            return run_options(run, self.parts, waves)
+        from onepass.scale.racing import race_options
+
+        return race_options(run.entries, run_options(run.entries[0].run, self.parts, waves), run.delta, run.stop_at)
 
     @property
     def position(self) -> Position:
@@ -150,23 +161,23 @@ class ChunkPlan:
 def plan(
     distribution: Distribution,
     paths: tuple[str, ...],
-    options: Arguments,
+    learned: training.Learned,
     reading: inputs.Reading,
     messages: terminal.Messages,
 ) -> ChunkPlan:
     """Look at the files."""
+    from onepass.training import entries_of
+
+    options = learned.options
     _refuse(options)
-    parts = _cut(paths, distribution.chunk_bytes, reading.in_python())
+    parts = _cut(paths, distribution.chunk_bytes, learned.usual, reading.in_python())
     for note in parts.notes:
         messages.note(note)
     if parts.table is not None:
         options = columns.settled(options, parts.table, paths[0], reading, messages)
-        if not (reading.bins or reading.cross or reading.text_column):
-            messages.note(
-                "workers learn the plain encoding alone: a race compares entries row by row, and workers do not see "
-                "the same rows at the same time (--bins and --cross are other encodings)"
-            )
-    return ChunkPlan(paths, parts, options, distribution.waves)
+    entries = entries_of(learned.entries, parts.table)
+    training.make(options, entries, parts.table)  # says what is wrong with them before a worker is started
+    return ChunkPlan(paths, parts, options, distribution.waves, entries)
 
 
 class WaveCheckpoints:
@@ -175,11 +186,11 @@ class WaveCheckpoints:
     def __init__(self, checkpointer: Checkpointer, plan: ChunkPlan, reading: inputs.Reading) -> None:
         self.checkpointer, self.plan, self.reading = checkpointer, plan, reading
 
-    def restore(self, run: WaveRun) -> None:
+    def restore(self, run: WaveRun | WaveRace) -> None:
         """Bring the run to where it was; what is different about it is a usage error that names it."""
         self.checkpointer.restore(run, self.reading)
 
-    def save(self, run: WaveRun) -> None:
+    def save(self, run: WaveRun | WaveRace) -> None:
         """A wave is done."""
         self.checkpointer.wave_done(run, self.plan.position)
 
@@ -237,13 +248,13 @@ def _refuse(options: Arguments) -> None:
         refuse(run.conversion, run.cutoffs, options)
 
 
-def _cut(paths: tuple[str, ...], chunk_bytes: int | None, given: Arguments) -> Inputs:
+def _cut(paths: tuple[str, ...], chunk_bytes: int | None, usual: inputs.Defaults, given: Arguments) -> Inputs:
     from onepass.scale.inputs import cut
 
     if "-" in paths:
         raise click.UsageError("stdin cannot be spread over workers: save it first")
     with terminal.usage_errors(TypeError, ValueError, OSError):
-        return cut(list(paths), chunk_bytes=chunk_bytes, defaults=inputs.found, **given)
+        return cut(list(paths), chunk_bytes=chunk_bytes, defaults=usual, **given)
 
 
 @contextmanager
@@ -264,7 +275,9 @@ def _connected(distribution: Distribution) -> Iterator[Any]:
         yield client
 
 
-def _learn(plan: ChunkPlan, client: Any, checkpoints: WaveCheckpoints, messages: terminal.Messages) -> Merged:
+def _learn(
+    plan: ChunkPlan, client: Any, checkpoints: WaveCheckpoints, messages: terminal.Messages
+) -> Merged | MergedRace:
     from onepass.scale.learning import learn
 
     latest: Progress | None = None
@@ -276,7 +289,8 @@ def _learn(plan: ChunkPlan, client: Any, checkpoints: WaveCheckpoints, messages:
                 latest = progress
                 tick(progress.bytes, lambda: _note(progress), lambda: _facts(progress))
 
-            return learn(plan.parts, client, waves=plan.waves, watch=watch, checkpoints=checkpoints, **plan.arguments)
+            how = partial(learn, waves=plan.waves, watch=watch, checkpoints=checkpoints, race=plan.entries or None)
+            return how(plan.parts, client, **plan.arguments)
     except KeyboardInterrupt:
         if latest is not None:
             messages.note(f"interrupted after {latest.done} of {latest.chunks} chunks; no model was written. So far:")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from onepass.passes import Pass
     from onepass.race import Race
     from onepass.scale.merged import Merged
+    from onepass.scale.racing import MergedRace
 
 OPTION: Arguments = {"metavar": "FILE", "help": "Write a page about this run here (one HTML file)."}  # --report
 
@@ -146,7 +147,9 @@ def of_pass(
     return found | made(data=identity(*stream.paths), options=_told(options, reading), notes=notes)
 
 
-def of_workers(run: Merged, paths: Sequence[str], reading: inputs.Reading, read: Record, options: Arguments) -> Record:
+def of_workers(
+    run: Merged | MergedRace, paths: Sequence[str], reading: inputs.Reading, read: Record, options: Arguments
+) -> Record:
     """The same of what several workers have learned; how they came there they do not keep. `read`: as a model says."""
     from onepass.report.weights import feature_names, heaviest
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import click
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from onepass.passes import Pass
     from onepass.race import Race
     from onepass.scale.merged import Merged
+    from onepass.scale.racing import MergedRace
     from onepass.tables.feature_names import FeatureNames
     from onepass.tables.plan import TablePlan
 
@@ -119,6 +120,19 @@ def _as_options(message: str, arguments: Arguments) -> str:
     return " and ".join(f"--{name.replace('_', '-')}" for name in names.split(" and ")) + colon + rest
 
 
+class Learned(NamedTuple):
+    """What learns: the options of a pass, and the entries of a race; None: those encodings that a table will have."""
+
+    options: Arguments
+    entries: tuple[str, ...] | None
+
+    def usual(self, format: str) -> Arguments:
+        """How files are read where nothing is said: tables as widely as an entry needs it."""
+        from onepass.training import encodings_for
+
+        return inputs.found(format) | encodings_for(self.entries)
+
+
 class Feeding(Protocol):
     """What rows are fed to: a pass, a watched one, or several."""
 
@@ -138,7 +152,7 @@ class Training(ABC):
     stopped = False  # before the end, by --stop-at
     took = 0.0  # seconds until the model was written
 
-    def __init__(self, run: Pass | Race | Merged, start: float) -> None:
+    def __init__(self, run: Pass | Race | Merged | MergedRace, start: float) -> None:
         self.run, self.start = run, start
 
     @property
@@ -192,6 +206,12 @@ class Training(ABC):
     @abstractmethod
     def means(self) -> str:
         """What it took beside time."""
+
+    def raced(self) -> terminal.Record:
+        """The entries, if there was a race."""
+        from onepass.standings import Standings
+
+        return {"race": self.run.as_dict()} if isinstance(self.run, Standings) else {}
 
     def facts(self) -> terminal.Record:
         """For a progress event or a summary."""
@@ -264,6 +284,13 @@ class Training(ABC):
         return result
 
 
+def race_remarks(result: terminal.Record) -> list[str]:
+    """The entries in lines of the summary, if there was a race."""
+    from onepass.standings import race_lines
+
+    return race_lines(result["race"]) if "race" in result else []
+
+
 class LocalTraining(Training):
     """A stream that is fed to a pass in this process."""
 
@@ -300,10 +327,7 @@ class LocalTraining(Training):
         }
 
     def more(self) -> terminal.Record:
-        from onepass.race import Race
-
-        raced = {"race": self.run.as_dict()} if isinstance(self.run, Race) else {}
-        return {"expected_rows": self.run.expected_rows, **raced, "report": None}
+        return {"expected_rows": self.run.expected_rows, **self.raced(), "report": None}
 
     def remarks(self, result: terminal.Record) -> list[str]:
         lines = []
@@ -311,11 +335,7 @@ class LocalTraining(Training):
             lines.append(f"left out {result['skipped']:,} bad lines, the first: {result['skipped_lines'][0]}")
         if result["stopped"]:
             lines.append("stopped: the certified risk has reached --stop-at")
-        if "race" in result:
-            from onepass.standings import race_lines
-
-            lines += race_lines(result["race"])
-        return lines
+        return [*lines, *race_remarks(result)]
 
     def means(self) -> str:
         return f", {peak_memory():.0f} MB at most"

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from onepass.errors import ConversionError
+from onepass.race import entries_named
 from onepass.scale.inputs import cut
 from onepass.scale.learning import Watch, learn
+from onepass.tables.plan import ENCODINGS
 
 if TYPE_CHECKING:
     from onepass.estimator import OnePassClassifier
@@ -79,10 +80,9 @@ def fit(
     >>> clf.certificate_.rounds, clf.certificate_.informative
     (4000, True)
     """
-    if classifier.race is not None:
-        raise ConversionError(
-            "race: workers do not see the same rows at once, so entries cannot be compared: leave it out"
-        )
+    entries = () if classifier.race is None else entries_named(classifier.race)
+    if any(name in ENCODINGS for name in entries):
+        raise ValueError(f"race: learners are wanted, and {', '.join(ENCODINGS)} are encodings of tables")
     options = {
         name: value
         for name, value in classifier.get_params(deep=False).items()
@@ -90,7 +90,7 @@ def fit(
     }
     listed = None if classes is None else np.unique(classes).tolist()
     inputs = cut(data, y, target=target, chunk_bytes=chunk_bytes, **reading)
-    merged = learn(inputs, client, waves=waves, watch=watch, classes=listed, **options)
+    merged = learn(inputs, client, waves=waves, watch=watch, race=entries or None, classes=listed, **options)
     classifier._pass, classifier._kept, classifier._looked = merged, {}, {}  # type: ignore[assignment]
     classifier.classes_ = np.array(merged.classes)
     classifier.n_features_in_ = merged.width

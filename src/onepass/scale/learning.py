@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from onepass.guards.drift import drift_reason, joint_drift
 from onepass.labels import MORE, MOST
 from onepass.learners import named
 from onepass.passes import Pass
+from onepass.race import entries_named
 from onepass.regimes import Regimes
 from onepass.rows import Floats, must_be_finite
 from onepass.runs.carrying import Carried
@@ -44,7 +45,19 @@ from onepass.scale.executors import DaskExecutor, Executor, Handle, LocalExecuto
 from onepass.scale.inputs import Inputs
 from onepass.scale.merged import Merged, Outcome
 from onepass.scale.summaries import Prefix, Summary, count, evidence_of, merge, together
-from onepass.scale.tasks import Job, WaveStart, add, alone_of, left_by, refuse, run, start, summary_of, vector_of
+from onepass.scale.tasks import (
+    Job,
+    Part,
+    WaveStart,
+    add,
+    alone_of,
+    left_by,
+    refuse,
+    run,
+    start,
+    summaries_of,
+    vector_of,
+)
 from onepass.scale.versions import versions
 from onepass.scale.wave_states import (
     WHAT,
@@ -60,7 +73,11 @@ from onepass.scale.wave_states import (
     terms_from,
 )
 from onepass.state_checks import is_count, need, need_fields
+from onepass.tables.plan import ENCODINGS
 from onepass.trace import Evidence, SettledCutoff, WatchedEvidence
+
+if TYPE_CHECKING:
+    from onepass.scale.racing import MergedRace, WaveRace
 
 
 @dataclass(frozen=True)
@@ -132,14 +149,21 @@ class Known(NamedTuple):
     regimes: Regimes
 
 
+class Seat(NamedTuple):
+    """Where an entry of a race sits: its number, and how many of the rows' features it sees; None: all."""
+
+    number: int = 0
+    features: int | None = None
+
+
 class Checkpoints(Protocol):
     """Keeps what a run has come to."""
 
-    def restore(self, run: WaveRun) -> None:
+    def restore(self, run: WaveRun | WaveRace) -> None:
         """Bring a new run to where it was saved, if it was."""
         ...
 
-    def save(self, run: WaveRun) -> None:
+    def save(self, run: WaveRun | WaveRace) -> None:
         """A wave is done, and another will begin."""
         ...
 
@@ -156,8 +180,9 @@ def learn(
     watch: Watch | None = None,
     patience: float = 60.0,
     checkpoints: Checkpoints | None = None,
+    race: str | Sequence[str] | None = None,
     **options: Any,
-) -> Merged:
+) -> Merged | MergedRace:
     r"""Learn from the chunks on the workers of a Dask client; without one, here, chunk after chunk, to the same bits.
 
     `stop_at` and, with on_drift="restart", the drift alarm are looked at when a wave ends.
@@ -177,13 +202,16 @@ def learn(
         A cluster that has had no worker for so many seconds is given up.
     checkpoints : Checkpoints or None, default None
         Are asked where to go on from, and to save the run after each wave.
+    race : str, list of str or None, default None
+        Entries that learn from the same chunks, each read once, of which the best certified is deployed: learners, or
+        encodings of a table that `cut` has found, as a list or with commas between. None or "off": none.
     \*\*options
         Those of `onepass.Pass`.
 
     Returns
     -------
-    Merged
-        It has `model()`, `certificate()` and `trace()` as a pass does.
+    Merged or MergedRace
+        It has `model()`, `certificate()` and `trace()` as a pass does; of a race they are the leader's.
 
     Raises
     ------
@@ -205,17 +233,25 @@ def learn(
     >>> merged.rounds, merged.model().predict([[3.0, 0, 0, 0, 0], [-3.0, 0, 0, 0, 0]]).tolist()
     (4000, ['up', 'down'])
     """
+    from onepass.scale.racing import begin
+
     chosen = Pass(**options)  # says at once what is wrong with the options
     refuse(chosen.conversion, chosen.cutoffs, options)
-    if not named(options.get("learner")).keeps_rows:
-        raise ConversionError(f"{type(chosen.learner).__name__}: its traces cannot be merged; run it in one pass")
+    names = () if race is None else entries_named(race)
+    for learner in map(named, {*names} - {*ENCODINGS} or [options.get("learner")]):
+        if not learner.keeps_rows:
+            raise ConversionError(f"{type(learner).__name__}: its traces cannot be merged; run it in one pass")
     waves = waves_of(inputs) if waves is None else waves
     if isinstance(waves, bool) or not isinstance(waves, (int, np.integer)) or waves < 1:
         raise ValueError(f"waves: a positive whole number expected, got {waves!r}")
     if waves > len(inputs.chunks):
         raise ValueError(f"waves: {waves} waves of {len(inputs.chunks)} chunks; make waves fewer or chunks smaller")
     with DaskExecutor(client, patience) if client is not None else nullcontext(LocalExecutor()) as executor:
-        run = WaveRun(inputs, executor, chosen, options, watch, int(waves))
+        run: WaveRun | WaveRace
+        if names:
+            run = begin(names, inputs, executor, options, watch, int(waves))
+        else:
+            run = WaveRun(inputs, executor, chosen, options, watch, int(waves))
         if checkpoints is not None:
             checkpoints.restore(run)
         return run.learn(checkpoints)
@@ -232,7 +268,9 @@ class WaveRun:
         options: dict[str, Any],
         watch: Watch | None,
         waves: int,
+        seat: Seat = Seat(),  # noqa: B008 - a value
     ) -> None:
+        self.seat = seat
         self.inputs, self.executor, self.chosen, self.watch = inputs, executor, chosen, watch
         self.waves, self.wave = waves, 0  # in all, and those done
         self.origin: WaveStart | None = None  # of the next
@@ -247,13 +285,15 @@ class WaveRun:
         self.firsts: list[int] = []  # the number of each chunk's first row, and of the one after the last
         self.candidates: MergedCandidates | None = None  # of `frozen`
         self.held: dict[int, Handle] = {}  # wave → its candidate, where workers can have it
+        self.prefix = Prefix(0, 0)  # of the wave at hand
+        self.back = list[Back]()  # its chunks, as far as they have come back
         self.done = self.bytes = 0
         if inputs.features is not None:
             options = options | {"n_features": inputs.features, "max_features": max(1 << 24, inputs.features)}
         full = {"classes": None, "radius": None} | options
         if chosen.cost is not None:  # it has declared them
             full["classes"] = list(chosen.classes)
-        self.job = self._started(Job(executor.name, full, versions()))
+        self.job = self._started(Job(executor.name, full, versions(), features=seat.features))
         whole = Pass(**self.job.options)  # says what is wrong with the options, now that the labels are known
         if chosen.conversion == "frozen" and len(inputs.chunks) > 1:
             classes, bias, memory = len(whole.classes), float(chosen.fit_intercept), chosen.max_watch_memory
@@ -277,15 +317,16 @@ class WaveRun:
     def _combined(self, chunks: Any) -> bool:
         """A wave whose chunks send vectors, of which the model is a sum; whether it is good enough."""
         k = self._next_cutoff(self.last)
-        handles = self._wave(chunks, k)
-        self.last, k, back = self._summaries(handles, chunks, k)
+        handles = send([self], chunks, k)
+        gather([self], handles, chunks, partial(self._tell, 1, k, None))
+        self.last, k = self._merge_wave(k)
         if self.chosen.conversion == "longest":
-            self.vectors = self._longest(handles, back, self.vectors)
+            self.vectors = self._longest(handles, self.vectors)
         else:
-            self.vectors.append(self._vector(handles, back, k))
+            self.vectors.append(self._vector(handles, k))
         reached = self._reached()
         if self.wave < self.waves - 1 and not reached:
-            self.origin = self._origin(handles, back)
+            self.origin = self._origin(handles)
         self.executor.drop(handles)
         return reached
 
@@ -300,20 +341,36 @@ class WaveRun:
 
     def _frozen(self, chunks: Any) -> bool:
         """A wave whose rows watch the candidates, of which one will be the model; whether one is good enough."""
-        assert self.candidates is not None
-        handles = self._wave(chunks, 0)
-        summary, _, back = self._summaries(handles, chunks, 0)
-        self.candidates.enter(summary.watched)
+        handles = send([self], chunks, 0)
+        gather([self], handles, chunks, partial(self._tell, 1, 0, None))
+        self.enter_wave()
         reached = self._reached()
-        last = reached or self.wave == self.waves - 1
-        if not last or not self.candidates.met:
-            self.origin = self._origin(handles, back)
-            if not last:
-                self._restart_if_due(self.waves - 1 - self.wave)
-            if summary.rounds and self.origin is not None:
-                self.candidates.freeze(self.wave + 1, self.rounds, weights_of(self.origin))
+        self.end_wave(handles, reached)
         self.executor.drop(handles)
         return reached
+
+    def enter_wave(self) -> None:
+        """All rows of the wave have watched the candidates."""
+        assert self.candidates is not None
+        summary, _ = self._merge_wave(0)
+        self.candidates.enter(summary.watched)
+
+    def end_wave(self, handles: list[Handle], stops: bool) -> None:
+        """Find where the next wave starts, and freeze a candidate; nothing of it where this is the last."""
+        assert self.candidates is not None
+        last = stops or self.wave == self.waves - 1
+        if last and self.candidates.met:
+            return
+        self.origin = self._origin(handles)
+        if not last:
+            self._restart_if_due(self.waves - 1 - self.wave)
+        if self.origin is not None and any(one.rounds for one in self.back):
+            self.candidates.freeze(self.wave + 1, self.rounds, weights_of(self.origin))
+
+    def merged_of_candidate(self, stopped: bool) -> Merged:
+        """The candidate whose certificate is best."""
+        assert self.candidates is not None
+        return self._chosen_candidate(self.candidates, stopped)
 
     def _chosen_candidate(self, candidates: MergedCandidates, stopped: bool) -> Merged:
         assert self.before is not None
@@ -350,16 +407,23 @@ class WaveRun:
 
     def _alone(self) -> Merged:
         """One chunk is a plain pass."""
-        (handle,) = handles = self._wave(np.arange(1), 0)
-        _, _, (one,) = self._summaries(handles, np.arange(1), 0)
-        sent = self.executor.each("alone", alone_of, [(handle, one.digest, self.inputs.chunks[0])])
+        handles = send([self], np.arange(1), 0)
+        gather([self], handles, np.arange(1), partial(self._tell, 1, 0, None))
+        merged = self.merged_alone(handles)
+        self.executor.drop(handles)
+        return merged
+
+    def merged_alone(self, handles: list[Handle]) -> Merged:
+        """What the only chunk has come to."""
+        self._merge_wave(0)
+        sent = self.executor.each(self._key("alone"), alone_of, self._parts(handles))
         ((_, alone),) = self.executor.fetch(sent, self.names)
-        self.executor.drop([*sent, *handles])
+        self.executor.drop(sent)
         assert self.before is not None
         must_be_finite(alone.weights)
         self.regimes.ended = alone.regimes
         evidence = replace(self._watched_evidence(self.before, alone.watched, self.regimes), drift=alone.drift)
-        self._tell(2, None, 0, alone.watched)
+        self._tell(2, 0, alone.watched)
         return self._merged(evidence, alone.weights, 1, stopped=alone.stopped)
 
     def _merged(self, evidence: Evidence, weights: Floats, begin: int, *, stopped: bool = False) -> Merged:
@@ -464,78 +528,85 @@ class WaveRun:
             return 0
         return None if summary is None else self._certify(evidence_of(summary)).choice.value
 
-    def _wave(self, chunks: Any, k: int | None) -> list[Handle]:
-        rule = self._rule(k)
-        begin = None if self.origin is None else self.executor.hold(f"origin-{self.wave}", self.origin)
-        held = self._hold_candidates()
-        lines = [(self.job, self.inputs.chunks[p], self.inputs.data[p], begin, rule, held) for p in chunks]
-        return self.executor.each(f"run-{self.wave}", run, lines)
+    def hold_origin(self) -> Handle | None:
+        """Where the wave starts, where workers can have it."""
+        return None if self.origin is None else self.executor.hold(self._key("origin"), self.origin)
 
-    def _rule(self, k: int | None) -> str | int:
+    def _key(self, what: str) -> str:
+        """A name that no other task of the run has."""
+        return f"{what}-{self.seat.number}-{self.wave}"
+
+    def _parts(self, handles: list[Handle]) -> list[tuple[Handle, Part]]:
+        """Of each chunk of the wave, what is this entry's."""
+        pairs = zip(handles, self.back, strict=True)
+        return [(handle, Part(self.seat.number, self.inputs.chunks[one.chunk], one.digest)) for handle, one in pairs]
+
+    def rule(self, k: int | None) -> str | int:
         """What a chunk is to leave on its worker."""
         if self.chosen.conversion == "frozen":
             return "model" if self.candidates is None else "nothing"
         whole = {"longest": "longest", "average": "sum"}.get(self.chosen.conversion)
         return whole or ("log" if k is None else k)
 
-    def _hold_candidates(self) -> list[Handle]:
+    def hold_candidates(self) -> list[Handle]:
         """The candidates that rows are to watch, each sent once."""
         watched = [] if self.candidates is None else self.candidates.watched
         known = self.held
         self.held = {
-            one.wave: known.get(one.wave) or self.executor.hold(f"candidate-{one.wave}", one) for one in watched
+            one.wave: known.get(one.wave) or self.executor.hold(f"candidate-{self.seat.number}-{one.wave}", one)
+            for one in watched
         }
         self.executor.drop([handle for wave, handle in known.items() if wave not in self.held])
         return list(self.held.values())
 
-    def _summaries(self, handles: list[Handle], chunks: Any, k: int | None) -> tuple[Summary, int, list[Back]]:
-        """Merge the wave's summaries as they come; (summary, its cutoff, what came back of each chunk)."""
-        small = self.executor.each(f"summary-{self.wave}", summary_of, [(handle,) for handle in handles])
-        prefix = Prefix(int(chunks[0]), len(chunks), None if self.before is None else self.before.labels)
-        back = [Back(-1, "", 0, 0)] * len(chunks)
-        for place, summary in self.executor.fetch(small, [self.names[p] for p in chunks]):
-            prefix.add(summary)
-            back[place] = Back(int(chunks[place]), summary.digest, summary.rows, summary.rounds)
-            self.done += 1
-            self.bytes += getattr(self.inputs.chunks[int(chunks[place])], "bytes", 0)
-            if self.watch is not None:
-                self._tell(1, prefix.summary(), k, None)
-        self.executor.drop(small)
-        self.firsts = np.cumsum([*np.diff(self.firsts or [1], prepend=0), *(one.rows for one in back)]).tolist()
-        whole = self._noted(prefix.whole())
+    def expect(self, chunks: Any) -> None:
+        """A wave of these chunks is on its way."""
+        self.prefix = Prefix(int(chunks[0]), len(chunks), None if self.before is None else self.before.labels)
+        self.back = [Back(int(number), "", 0, 0) for number in chunks]
+
+    def arrived(self, place: int, summary: Summary) -> None:
+        """A chunk of the wave has come back."""
+        self.prefix.add(summary)
+        number = self.back[place].chunk
+        self.back[place] = Back(number, summary.digest, summary.rows, summary.rounds)
+        self.done += 1
+        self.bytes += getattr(self.inputs.chunks[number], "bytes", 0)
+
+    def _merge_wave(self, k: int | None) -> tuple[Summary, int]:
+        """All chunks of the wave have come back: (their summary, its cutoff)."""
+        self.firsts = np.cumsum([*np.diff(self.firsts or [1], prepend=0), *(one.rows for one in self.back)]).tolist()
+        whole = self._noted(self.prefix.whole())
         if k is None:
             k = self._certify(evidence_of(whole)).choice.value or 0
         self.settled.append(count(whole, k, self.wave == 0))
         self.cutoffs.append(k)
         self.before = joined(self.before, whole)
-        return whole, k, back
+        return whole, k
 
-    def _vector(self, handles: list[Handle], back: list[Back], k: int) -> Floats:
+    def _vector(self, handles: list[Handle], k: int) -> Floats:
         """The wave's Σ (n_j − k)₊·w_j."""
-        pairs = zip(handles, back, strict=True)
-        lines = [(handle, k, one.digest, self.inputs.chunks[one.chunk]) for handle, one in pairs]
-        kind = f"vector-{self.wave}"
-        total = self._added(kind, self.executor.each(kind, vector_of, lines), back)
-        self._tell(2, None, k, None)
+        kind, lines = self._key("vector"), [(*pair, k) for pair in self._parts(handles)]
+        total = self._added(kind, self.executor.each(kind, vector_of, lines), self.back)
+        self._tell(2, k, None)
         return total
 
-    def _origin(self, handles: list[Handle], back: list[Back]) -> WaveStart | None:
+    def _origin(self, handles: list[Handle]) -> WaveStart | None:
         """Where the next wave starts, from what this one's chunks (those that had rows) have left."""
-        before, kind = self.origin, f"left-{self.wave}"
-        pairs = [(handle, one) for handle, one in zip(handles, back, strict=True) if one.rounds]
-        if not pairs:
+        before, kind = self.origin, self._key("left")
+        back = [one for one in self.back if one.rounds]
+        if not back:
             return before
-        lines = [(handle, one.digest, self.inputs.chunks[one.chunk]) for handle, one in pairs]
-        total = self._added(kind, self.executor.each(kind, left_by, lines), [one for _, one in pairs])
-        elapsed = sum(one.rounds for _, one in pairs) // len(pairs) + (0 if before is None else before.elapsed)
+        lines = [line for line, one in zip(self._parts(handles), self.back, strict=True) if one.rounds]
+        total = self._added(kind, self.executor.each(kind, left_by, lines), back)
+        elapsed = sum(one.rounds for one in back) // len(back) + (0 if before is None else before.elapsed)
         origin = None if before is None else before.origin
         if self.chosen.learner.deltas:
             assert origin is None or isinstance(origin, Carried)
             return WaveStart(merged_start(origin, total), elapsed)
         assert not isinstance(origin, Carried)
-        mean = total / float(len(pairs))
+        mean = total / float(len(back))
         if not self.chosen.learner.tracks_norm:
-            mean = _grown(mean, origin, math.sqrt(len(pairs)))
+            mean = _grown(mean, origin, math.sqrt(len(back)))
         return WaveStart(mean, elapsed)
 
     def _added(self, kind: str, leaves: list[Handle], back: list[Back]) -> Floats:
@@ -544,18 +615,16 @@ class WaveRun:
         name = first if first == last else f"{first} to {last}"
         return np.asarray(sum_in_tree(self.executor, f"{kind}-sum", add, leaves, name))
 
-    def _longest(self, handles: list[Handle], back: list[Back], before: list[Floats]) -> list[Floats]:
+    def _longest(self, handles: list[Handle], before: list[Floats]) -> list[Floats]:
         """The longest survivor so far; only the chunk that has it sends its vector."""
         assert self.before is not None
         assert self.before.longest is not None
-        part = self.before.longest.part
-        here = [(handle, one) for handle, one in zip(handles, back, strict=True) if one.chunk == part]
+        longest = self.before.longest.part
+        here = [(*pair, None) for pair in self._parts(handles) if pair[1].chunk.number == longest]
         if not here:
             return before
-        ((handle, one),) = here
-        line = (handle, None, one.digest, self.inputs.chunks[one.chunk])
-        sent = self.executor.each(f"longest-{one.chunk}", vector_of, [line])
-        ((_, vector),) = self.executor.fetch(sent, [self.names[one.chunk]])
+        sent = self.executor.each(f"longest-{longest}", vector_of, here)
+        ((_, vector),) = self.executor.fetch(sent, [str(here[0][1].chunk)])
         self.executor.drop(sent)
         return [np.asarray(vector)]
 
@@ -594,15 +663,20 @@ class WaveRun:
 
     def _reached(self) -> bool:
         """Whether the waves done certify as much as `stop_at` asks; with one label alone nothing is."""
-        if self.chosen.stop_at is None:
-            return False
+        asked = self.chosen.stop_at
+        return asked is not None and enough(self.certificate_now(), asked) and not self.one_label_only
+
+    def certificate_now(self) -> Certificate:
+        """Of the waves done."""
         assert self.before is not None
         if self.candidates is None:
-            certificate = self._certify(self._best(self.before, self.settled)[0])
-        else:
-            certificate = self._certify(self._watched_evidence(self.before, self.candidates.evidence(), self.regimes))
-        fine = certificate.withheld is None and certificate.risk <= self.chosen.stop_at
-        return fine and np.count_nonzero(self.before.labels.seen) != 1
+            return self._certify(self._best(self.before, self.settled)[0])
+        return self._certify(self._watched_evidence(self.before, self.candidates.evidence(), self.regimes))
+
+    @property
+    def one_label_only(self) -> bool:
+        """Whether all rows so far had the same label."""
+        return self.before is not None and np.count_nonzero(self.before.labels.seen) == 1
 
     def _certify(self, evidence: Evidence, regimes: Regimes | None = None) -> Certificate:
         told, delta = self.chosen, self.chosen.delta
@@ -631,30 +705,59 @@ class WaveRun:
         settled = [*settled, count(prefix, k, before is None)]
         return self._certify(self._best(joined(before, prefix), settled)[0])
 
-    def _tell(self, step: int, prefix: Summary | None, k: int | None, watched: WatchedEvidence | None) -> None:
-        """Tell of what is known now: whoever asks for the certificate later gets that of now."""
-        if self.watch is None:
-            return
+    def _tell(self, step: int, k: int | None, watched: WatchedEvidence | None) -> None:
+        """Tell of what is known now."""
+        if self.watch is not None:
+            self.watch(self.progress(step, k, watched))
+
+    def progress(self, step: int, k: int | None, watched: WatchedEvidence | None = None) -> Progress:
+        """What is known now: whoever asks for the certificate later gets that of now."""
+        prefix = self.prefix.summary() if step == 1 else None
         if self.candidates is not None:
             watched = self.candidates.evidence(None if prefix is None else prefix.watched)
         known = Known(self.before, list(self.settled), watched, copy.copy(self.regimes))
         parts = [part for part in ((self.before if step == 1 else None), prefix) if part is not None]
         parts = parts or [part for part in (self.before,) if part is not None]
         parts += [] if self.past is None else [self.past]
-        self.watch(
-            Progress(
-                done=self.done,
-                chunks=len(self.inputs.chunks),
-                wave=self.wave + 1,
-                step=step,
-                bytes=self.bytes,
-                rows=sum(part.rows for part in parts),
-                mistakes=sum(int(part.tally.mistakes.sum()) for part in parts),
-                again=self.executor.again(),
-                lost=self.executor.lost(),
-                certificate=partial(self._so_far, known, prefix, k),
-            )
+        return Progress(
+            done=self.done,
+            chunks=len(self.inputs.chunks),
+            wave=self.wave + 1,
+            step=step,
+            bytes=self.bytes,
+            rows=sum(part.rows for part in parts),
+            mistakes=sum(int(part.tally.mistakes.sum()) for part in parts),
+            again=self.executor.again(),
+            lost=self.executor.lost(),
+            certificate=partial(self._so_far, known, prefix, k),
         )
+
+
+def send(runs: Sequence[WaveRun], chunks: Any, k: int | None) -> list[Handle]:
+    """One task for each chunk of a wave, which is read once and learned from by all runs."""
+    first = runs[0]
+    inputs, jobs = first.inputs, [one.job for one in runs]
+    begin, held = [one.hold_origin() for one in runs], [one.hold_candidates() for one in runs]
+    lines = [(jobs, inputs.chunks[p], inputs.data[p], begin, first.rule(k), held) for p in chunks]
+    return first.executor.each(f"run-{first.wave}", run, lines)
+
+
+def gather(runs: Sequence[WaveRun], handles: list[Handle], chunks: Any, tell: Callable[[], None]) -> None:
+    """Hand every run its summary of each chunk as it comes."""
+    first = runs[0]
+    small = first.executor.each(f"summary-{first.wave}", summaries_of, [(handle,) for handle in handles])
+    for one in runs:
+        one.expect(chunks)
+    for place, summaries in first.executor.fetch(small, [first.names[p] for p in chunks]):
+        for one, summary in zip(runs, summaries, strict=True):
+            one.arrived(place, summary)
+        tell()
+    first.executor.drop(small)
+
+
+def enough(certificate: Certificate, stop_at: float) -> bool:
+    """Whether a certificate has reached what was asked for."""
+    return certificate.withheld is None and certificate.risk <= stop_at
 
 
 def waves_of(inputs: Inputs) -> int:

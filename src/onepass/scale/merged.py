@@ -15,6 +15,7 @@ from onepass.conversions.frozen import prices
 from onepass.errors import ConversionError
 from onepass.labels import Label
 from onepass.models import LinearModel
+from onepass.options import OPTIONS
 from onepass.passes import Pass
 from onepass.regimes import Regimes
 from onepass.rows import Floats
@@ -93,9 +94,7 @@ class Merged(Certified):
         self._evidence, self._weights = evidence, weights
         self.delta, self.bound, self.loss = chosen.delta, chosen.bound, chosen.loss
         self._own = evidence if evidence.watched is None else replace(evidence, watched=self._chosen(evidence))
-        self._options = {
-            name: getattr(chosen, name) for name in ("radius", "horizon", "fit_intercept", "cutoffs", "cost", "seed")
-        }
+        self._options = {name: getattr(chosen, name) for name in OPTIONS}
         self._radius = job.radius if job.options["radius"] == "auto" else chosen.scaled_onto
         self.classes: tuple[Label, ...] = tuple(job.options["classes"])
 

@@ -6,6 +6,7 @@ but its result.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from onepass.costs import cost_of, costs_of
 from onepass.errors import Argument, ConversionError, DataError, LimitError, OnepassError, Phrase, ScaleError
 from onepass.guards.drift import DriftEvidence
 from onepass.passes import Pass
+from onepass.race import first_features
 from onepass.regimes import Regime
 from onepass.rows import Dense, Floats, Ints
 from onepass.runs import Carried
@@ -47,6 +49,11 @@ class Job(NamedTuple):
     options: dict[str, Any]  # of Pass
     versions: dict[str, str]
     radius: float | None = None  # what radius="auto" came to
+    features: int | None = None  # of the rows, the first so many are seen; None: all
+
+    def seen(self, rows: Any) -> Any:
+        """The part of the rows that is learned from."""
+        return rows if self.features is None else first_features(accept(rows), self.features)
 
 
 class Ran(NamedTuple):
@@ -100,7 +107,7 @@ def start(job: Job, chunk: Chunk, data: Any, want_labels: bool) -> Start:
             labels[label] = None
             read += 1
         if measure is not None:
-            measure.feed(rows, np.zeros(len(given)))
+            measure.feed(job.seen(rows), np.zeros(len(given)))
         if (len(labels) > 1 or not want_labels) and read >= AUTO_ROWS:
             break
     if measure is not None and measure.scaled_onto is None:
@@ -112,58 +119,86 @@ def start(job: Job, chunk: Chunk, data: Any, want_labels: bool) -> Start:
 
 
 def run(
-    job: Job, chunk: Chunk, data: Any, origin: WaveStart | None, rule: str | int, candidates: list[Candidate]
-) -> Ran:
-    """One pass over a chunk, from `origin`, whose rows watch the candidates.
+    jobs: Sequence[Job],
+    chunk: Chunk,
+    data: Any,
+    origins: Sequence[WaveStart | None],
+    rule: str | int,
+    candidates: Sequence[Sequence[Candidate]],
+) -> list[Ran]:
+    """One pass over a chunk for each job, from its origin, whose rows watch the job's candidates; one reading for all.
 
     The rule says what to leave: "log", "longest", "sum" of all rounds, a cutoff's vector, "nothing" but where it ended,
     or its own "model".
     """
-    must_match(job.versions)
-    _announce(job, chunk)
+    must_match(jobs[0].versions)
+    _announce(jobs[0], chunk)
     told = ReadReport()
-    one = Pass(**_options(job, chunk, origin, rule))
-    watch = _watch(job, one, candidates, chunk.number) if candidates else None
-    dense = None
+    lines = zip(jobs, origins, candidates, strict=True)
+    several = [ChunkPass(job, chunk, origin, watched, rule) for job, origin, watched in lines]
     for rows, labels in _checked(chunk, data, told):
-        ready = accept(rows)
-        dense = ready.values.shape[1] if isinstance(ready, Dense) else dense
         try:
-            one.feed(rows, labels)
-            if watch is not None:
-                watch.watch(one, rows, labels)
+            for one in several:
+                one.feed(rows, labels)
         except LimitError as error:
             raise LimitError(Phrase("{}: {}", str(chunk), error)) from None
         except DataError as error:
             raise _located(chunk, error) from None
-        if one.stopped:
+        if all(one.run.stopped for one in several):
             break
-    if told.changed:
-        one.withhold(f"{chunk}: the file changed while it was read")
-    if told.truncated:
-        one.assume("a compressed stream ended early, and what was lost is no different")
-    trace = one.trace()
-    summary = summarise(
-        trace,
-        chunk.number,
-        rows=one.rows,
-        dense=dense,
-        columns=told.columns,
-        names=told.names,
-        skipped=told.skipped,
-        watched=None if watch is None else watch.found(),
-        drift=() if watch is None else (watch.tested(chunk.number),),
-    )
-    leaves = one.learner_run.leaves()
-    if rule == "log":
-        return Ran(summary, trace, None, leaves)
-    if rule == "nothing":
-        return Ran(summary, None, None, leaves)
-    if rule == "model":
-        return Ran(summary, None, None, leaves, _alone(one, trace))
-    if rule == "longest":
-        return Ran(summary, None, _weigh_longest(trace), leaves)
-    return Ran(summary, None, _in_use(trace, chunk) if rule == "sum" else _outlived(trace, int(rule), chunk), leaves)
+    return [one.end(told, rule) for one in several]
+
+
+class ChunkPass:
+    """A pass over the rows of one chunk, which watch the candidates of earlier waves."""
+
+    def __init__(
+        self, job: Job, chunk: Chunk, origin: WaveStart | None, candidates: Sequence[Candidate], rule: str | int
+    ) -> None:
+        self.job, self.chunk = job, chunk
+        self.run = Pass(**_options(job, chunk, origin, rule))
+        self.watch = _watch(job, self.run, candidates, chunk.number) if candidates else None
+        self.dense: int | None = None
+
+    def feed(self, rows: Any, labels: Any) -> None:
+        """Learn from some rows of the chunk."""
+        rows = self.job.seen(rows)
+        ready = accept(rows)
+        self.dense = ready.values.shape[1] if isinstance(ready, Dense) else self.dense
+        self.run.feed(rows, labels)
+        if self.watch is not None:
+            self.watch.watch(self.run, rows, labels)
+
+    def end(self, told: ReadReport, rule: str | int) -> Ran:
+        """What all rows have come to, and what reading showed."""
+        one, chunk, watch = self.run, self.chunk, self.watch
+        if told.changed:
+            one.withhold(f"{chunk}: the file changed while it was read")
+        if told.truncated:
+            one.assume("a compressed stream ended early, and what was lost is no different")
+        trace = one.trace()
+        summary = summarise(
+            trace,
+            chunk.number,
+            rows=one.rows,
+            dense=self.dense,
+            columns=told.columns,
+            names=told.names,
+            skipped=told.skipped,
+            watched=None if watch is None else watch.found(),
+            drift=() if watch is None else (watch.tested(chunk.number),),
+        )
+        leaves = one.learner_run.leaves()
+        if rule == "log":
+            return Ran(summary, trace, None, leaves)
+        if rule == "nothing":
+            return Ran(summary, None, None, leaves)
+        if rule == "model":
+            return Ran(summary, None, None, leaves, _alone(one, trace))
+        if rule == "longest":
+            return Ran(summary, None, _weigh_longest(trace), leaves)
+        vector = _in_use(trace, chunk) if rule == "sum" else _outlived(trace, int(rule), chunk)
+        return Ran(summary, None, vector, leaves)
 
 
 def _options(job: Job, chunk: Chunk, origin: WaveStart | None, rule: str | int) -> dict[str, Any]:
@@ -180,7 +215,7 @@ def _options(job: Job, chunk: Chunk, origin: WaveStart | None, rule: str | int) 
     return options | UNWATCHED if rule == "nothing" else options
 
 
-def _watch(job: Job, one: Pass, candidates: list[Candidate], chunk: int) -> CandidateWatch:
+def _watch(job: Job, one: Pass, candidates: Sequence[Candidate], chunk: int) -> CandidateWatch:
     hinge = job.options.get("loss") == "hinge"
     seed = one.seed + (chunk << 32)  # no two chunks draw alike
     cost = job.options.get("cost")
@@ -196,37 +231,46 @@ def _alone(one: Pass, trace: Trace) -> Alone:
     return Alone(need_watched(trace), weights, one.stopped, trace.drift, one.regimes.ended)
 
 
-def summary_of(ran: Ran) -> Summary:
-    """The part that travels."""
-    return ran.summary
+def summaries_of(several: Sequence[Ran]) -> list[Summary]:
+    """The part that travels, of each job."""
+    return [ran.summary for ran in several]
 
 
-def vector_of(ran: Ran, k: int | None, digest: str, chunk: Chunk) -> Floats:
-    """Σ_j (n_j − k)₊·w_j of a chunk; of one that was run again, only if it gave what it gave before."""
-    _same(ran, digest, chunk)
+class Part(NamedTuple):
+    """Which part of what a chunk has left is asked for: of which job, and what its summary was."""
+
+    job: int  # by its place among those of the run
+    chunk: Chunk
+    digest: str
+
+    def of(self, several: Sequence[Ran]) -> Ran:
+        """What the job has left; of a chunk that was run again, only if it gave what it gave before."""
+        ran = several[self.job]
+        if ran.summary.digest != self.digest:
+            raise ScaleError(f"{self.chunk}: read again it gave other rows: its data has changed, start the run again")
+        return ran
+
+
+def vector_of(several: Sequence[Ran], part: Part, k: int | None) -> Floats:
+    """Σ_j (n_j − k)₊·w_j of a chunk."""
+    ran = part.of(several)
     if ran.vector is not None:
         return ran.vector
     assert ran.trace is not None
     assert k is not None
-    return _outlived(ran.trace, k, chunk)
+    return _outlived(ran.trace, k, part.chunk)
 
 
-def left_by(ran: Ran, digest: str, chunk: Chunk) -> Floats:
-    """What a chunk adds to the start of the next wave, under the same condition."""
-    _same(ran, digest, chunk)
-    return ran.leaves
+def left_by(several: Sequence[Ran], part: Part) -> Floats:
+    """What a chunk adds to the start of the next wave."""
+    return part.of(several).leaves
 
 
-def alone_of(ran: Ran, digest: str, chunk: Chunk) -> Alone:
-    """What the only chunk has to tell, under the same condition."""
-    _same(ran, digest, chunk)
-    assert ran.alone is not None
-    return ran.alone
-
-
-def _same(ran: Ran, digest: str, chunk: Chunk) -> None:
-    if ran.summary.digest != digest:
-        raise ScaleError(f"{chunk}: read again it gave other rows: its data has changed, start the run again")
+def alone_of(several: Sequence[Ran], part: Part) -> Alone:
+    """What the only chunk has to tell."""
+    alone = part.of(several).alone
+    assert alone is not None
+    return alone
 
 
 def add(vectors: list[Floats]) -> Floats:

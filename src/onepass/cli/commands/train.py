@@ -154,14 +154,15 @@ def command(
             options = expected.declared(options, paths, reading, messages)
         terminal.echo(python_code.program(paths, request.output, options, reading, distribution))
         return
+    learned = training.Learned(options, entries)
     kernels.tell_if_missing(messages, LEARNERS[learning.learner][1])  # before anything heavy is imported
     if distribution.asked:
         files = _files(paths, request, reading, checkpointing, messages, distribution.tls)
-        plan = distributed.plan(distribution, paths, options, reading, messages)
+        plan = distributed.plan(distribution, paths, learned, reading, messages)
         result = _train_on_workers(distribution, plan, request, reading, files, messages)
     else:
         files = _files(paths, request, reading, checkpointing, messages)
-        result = _train(paths, request, Learned(options, entries), reading, files, messages)
+        result = _train(paths, request, learned, reading, files, messages)
     files.outputs.settle()
     if request.require_risk is not None and (result["risk"] is None or not result["risk"] <= request.require_risk):
         messages.note(f"--require-risk {request.require_risk} is not met")
@@ -208,10 +209,6 @@ def _check_several(
     reading: inputs.Reading,
 ) -> None:
     """Refuse options that several workers cannot follow."""
-    if request.race not in (None, "off"):
-        raise click.UsageError(
-            "--race: entries are compared row by row, and workers do not see the same rows at once; leave it out"
-        )
     if request.max_memory is not None:
         raise click.UsageError("--max-memory is for one process; workers have --memory-limit, an option of Dask's")
     distributed.check(distribution, reading, request.output)
@@ -246,23 +243,10 @@ def _files(
     return Files(outputs, model, page, checkpointer)
 
 
-class Learned(NamedTuple):
-    """What learns: the options of a pass, and the entries of a race; None: those encodings that a table will have."""
-
-    options: Arguments
-    entries: tuple[str, ...] | None
-
-    def usual(self, format: str) -> Arguments:
-        """How files are read where nothing is said: tables as widely as an entry needs it."""
-        from onepass.training import encodings_for
-
-        return inputs.found(format) | encodings_for(self.entries)
-
-
 def _train(
     paths: tuple[str, ...],
     request: Request,
-    learned: Learned,
+    learned: training.Learned,
     reading: inputs.Reading,
     files: Files,
     messages: terminal.Messages,

@@ -104,6 +104,12 @@ def _repeated(said: terminal.Record) -> Pass:
     from onepass.learners import NAMES
 
     about = said["about"]
+    scale = about.get("scale")
+    if isinstance(scale, dict) and scale.get("chunks") != 1:
+        raise ModelError(
+            f"it was merged from {scale.get('chunks')} chunks on several workers, and this command repeats one pass: "
+            "the command that made it, run again, gives the same bits on any number of workers"
+        )
     names = [name for name, known in NAMES.items() if repr(known) == about.get("learner")]
     certificate, options = about.get("certificate"), about.get("options")
     if not names or not isinstance(certificate, dict) or not isinstance(options, dict):
