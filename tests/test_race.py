@@ -3,6 +3,8 @@
 import copy
 import json
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow
@@ -306,6 +308,30 @@ def test_races_that_are_asked_for(folder):
     ):
         file = "flat.csv" if given in ("plain,bins", "plain,crosses") else "t.csv"
         assert word in onepass(folder, "train", file, "--race", given, code=code).stderr
+
+
+def test_a_race_goes_on_through_the_command_line(folder):
+    """A bad line ends the run, which goes on without it: the same bits as if it had been left out at once."""
+    lines = (folder / "t.csv").read_text().splitlines()
+    (folder / "bad.csv").write_text("\n".join([*lines[:2500], "bad,k1,m1,in", *lines[2500:]]) + "\n")
+    kept = ["--checkpoint", "race.checkpoint"]
+    onepass(folder, "train", "t.csv", "bad.csv", "-o", "later", *kept, code=3)
+    done = onepass(
+        folder, "train", "t.csv", "bad.csv", "-o", "later", *kept, "--resume", "--on-error", "skip", "--json"
+    )
+    assert "going on from" in done.stderr
+    assert [entry["rows"] for entry in json.loads(done.stdout)["race"]["entries"]] == [6000] * 3
+    both = onepass(folder, "train", "t.csv", "bad.csv", "--on-error", "skip", "-o", "both", "--json")
+    assert json.loads(both.stdout)["race"] == json.loads(done.stdout)["race"]
+    np.testing.assert_array_equal(LinearModel.load(folder / "later").weights, LinearModel.load(folder / "both").weights)
+
+
+@pytest.mark.parametrize("race", [(), ("--race", "plain,bins")])
+def test_the_code_that_is_shown_races_too(folder, race):
+    options = ["train", "t.csv", *race]
+    shown = onepass(folder, *options, "--show-code").stdout
+    ran = subprocess.run([sys.executable, "-c", shown], cwd=folder, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() in onepass(folder, *options).stdout
 
 
 def test_prefixes_of_rows_are_rows_of_narrower_encodings():

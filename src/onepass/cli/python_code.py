@@ -9,12 +9,14 @@ from onepass.cli.options import Arguments
 if TYPE_CHECKING:
     from onepass.cli.distributed import Distribution
     from onepass.cli.inputs import Reading
+    from onepass.cli.training import Learned
 
 
 def program(
-    paths: tuple[str, ...], output: str | None, options: Arguments, reading: Reading, distribution: Distribution
+    paths: tuple[str, ...], output: str | None, learned: Learned, reading: Reading, distribution: Distribution
 ) -> str:
     """A training with these options of a `Pass`, in one process or several."""
+    options, entries = learned.options, learned.entries
     import inspect
 
     from onepass.passes import Pass
@@ -23,8 +25,12 @@ def program(
     changed = {name: value for name, value in options.items() if name != "learner" and value != defaults[name]}
     read = _keywords(reading.in_python())
     if distribution.asked:
-        lines = _on_workers(list(paths), {"learner": options["learner"]} | changed, read, distribution)
+        race = {"race": list(entries)} if entries else {}
+        lines = _on_workers(list(paths), {"learner": options["learner"]} | race | changed, read, distribution)
         save = "    merged.model().save"
+    elif entries != ():  # None: a table's encodings race, which `train` finds out as the command does
+        lines = _race(list(paths), ({} if entries is None else {"race": list(entries)}) | changed, read)
+        save = "result.model.save"
     else:
         lines = _in_one_process(list(paths), f"{options['learner']!r}{_keywords(changed)}", read, "stop_at" in changed)
         save = "run.model().save"
@@ -42,6 +48,15 @@ def _in_one_process(paths: list[str], arguments: str, read: str, stops: bool) ->
         "        run.feed(rows, labels)",
         *(["        if run.stopped:", "            break"] if stops else []),
         "print(run.certificate())",
+    ]
+
+
+def _race(paths: list[str], arguments: Arguments, read: str) -> list[str]:
+    return [
+        "from onepass import train",
+        "",
+        f"result = train({paths if len(paths) > 1 else paths[0]!r}{_keywords(arguments)}{read})",
+        "print(result.certificate)",
     ]
 
 

@@ -9,6 +9,7 @@ covers all rounds as if one machine had read them.
     executors  who runs tasks: Dask, or this process     clusters   connecting, local workers, versions
     watching   rows that watch earlier waves' models     candidates these models, and what all rows showed of them
     learning   the steps and the waves                   merged     what stands where a pass would
+    racing     entries that learn from the same chunks
     lloyd      k-means‖ and Lloyd by partial sums
 
 Only this room imports Dask.

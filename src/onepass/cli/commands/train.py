@@ -152,7 +152,9 @@ def command(
     if request.show_code:
         if not distribution.asked:
             options = expected.declared(options, paths, reading, messages)
-        terminal.echo(python_code.program(paths, request.output, options, reading, distribution))
+        terminal.echo(
+            python_code.program(paths, request.output, training.Learned(options, entries), reading, distribution)
+        )
         return
     learned = training.Learned(options, entries)
     kernels.tell_if_missing(messages, LEARNERS[learning.learner][1])  # before anything heavy is imported
