@@ -158,6 +158,7 @@ def main() -> None:
             print(f"{name:20s} {seconds:7.2f} s  {size / seconds:6.0f} MB/s of CSV")
         print(f"pyarrow and NumPy / onepass, reading: {best['pyarrow and NumPy'] / best['onepass, reading']:.2f}")
         if "Vowpal Wabbit" in best:
+            print(f"Vowpal Wabbit / onepass, reading: {best['Vowpal Wabbit'] / best['onepass, reading']:.2f}")
             print(f"Vowpal Wabbit / onepass train: {best['Vowpal Wabbit'] / best['onepass train']:.2f}")
     finally:
         if given.keep is None:
