@@ -71,7 +71,7 @@ def timed(command, folder, cache, **environment):
     for one in listeners:
         one.join()
     assert run.wait() == 0, words
-    return min(words), min(learned, default=None), time.perf_counter() - start
+    return min(words, default=None), min(learned, default=None), time.perf_counter() - start
 
 
 def compiled(name, folder, cache):

@@ -1,9 +1,12 @@
 """`onepass warmup`: what it compiles is what the commands need."""
 
 import os
+import threading
+from types import SimpleNamespace
 
 import pytest
 
+from onepass.cli import kernels
 from onepass.cli.commands.warmup import FILES, ROOMS
 from test_cli import onepass, process
 
@@ -34,3 +37,19 @@ def test_learners_that_need_the_number_of_features_take_it(tmp_path):
         assert "120 rows, 3 features" in done.stdout
         done = onepass(tmp_path, "train", "two.svm", "--learner", learner, code=2)
         assert "--n-features" in done.stderr
+
+
+@pytest.mark.parametrize("compiling", [False, True])
+def test_a_long_first_chunk_is_laid_to_compiling_only_where_something_is_compiled(compiling, monkeypatch):
+    said, told = [], threading.Event()
+
+    def note(text):
+        said.append(text)
+        told.set()
+
+    monkeypatch.setattr("onepass._jit.compiling", lambda: compiling)
+    patience = kernels.Patience(SimpleNamespace(note=note))
+    patience.begin()
+    assert told.wait(10.0 if compiling else 1.2) == compiling
+    patience.end()
+    assert said == ["compiling kernels (once) …"] * compiling

@@ -1,4 +1,4 @@
-"""numba's cache of compiled kernels, looked for late and ready at once.
+"""numba's cache of compiled kernels, looked for late and ready at once; and what kernels are for each other.
 
 All that is used here of numba is its own business, and may change with any of its versions. A name that is gone is an
 ImportError, and `_jit` then asks numba for its own cache; what is still there and works otherwise is left to numba
@@ -9,25 +9,56 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Callable
-from contextlib import suppress
-from functools import cached_property
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache, cached_property
 from typing import Any
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime import rtsys
+from numba.core.types.misc import unliteral
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+def serve_kernels(outer: Any, make_inner: Callable[[], Any]) -> Callable[..., Any]:
+    """The compiled function `outer`, but kernels that call it get another: the same without a way in from Python.
+
+    Taking dozens of arrays out of Python's objects is more code than most kernels. And numbers that stand in the code
+    of the caller are to it what any others are: numba would compile it anew for each. It is made where it is wanted,
+    which is where something is compiled: what loads all kernels from the cache starts without it.
+    """
+
+    @cache
+    def inner() -> Any:
+        made = make_inner()
+        outer._compiling_counter = made._compiling_counter  # how one that calls itself is known
+        return made
+
+    def template(args: Any, kws: Any) -> Any:
+        return inner().get_call_template([*map(unliteral, args)], {k: unliteral(v) for k, v in kws.items()})
+
+    outer.get_call_template, outer.get_overload = template, lambda types: inner().get_overload(types)
+    return outer  # type: ignore[no-any-return]
 
 
 class KernelCache:
     """numba's cache of one function's compiled code, but it is looked for only when the function is called.
 
     And it is ready at once: numba itself makes all its libraries known to the compiler before it loads what needs no
-    compiler, 0.2 s at the start of every program (0.4 s with SciPy). A damaged file is as good as none.
+    compiler, 0.2 s at the start of every program (0.4 s with SciPy). A damaged file is as good as none. `part` is what
+    its files are called beside the function.
     """
 
-    def __init__(self, function: Callable[..., Any], notice: Callable[[], None]) -> None:
-        self._function, self._notice = function, notice
+    missing = 0  # functions, of all in this process, that nobody had compiled before
+
+    def __init__(self, function: Callable[..., Any], notice: Callable[[], None], part: str = "") -> None:
+        self._function, self._notice, self._part = function, notice, part
 
     @cached_property
     def _cache(self) -> Any:
@@ -39,10 +70,11 @@ class KernelCache:
         with suppress(AttributeError, TypeError):
             found._cache_file = _Files(
                 cache_path=found._cache_path,
-                filename_base=found._impl.filename_base,
+                filename_base=found._impl.filename_base + self._part,
                 source_stamp=found._impl.locator.get_source_stamp(),
             )
-        return found
+            return found
+        return NullCache() if self._part else found  # the two forms of a kernel must not share a file
 
     @property
     def cache_path(self) -> str | None:
@@ -51,13 +83,18 @@ class KernelCache:
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function for these types, or None."""
+        found = self._found(sig, target_context)
+        KernelCache.missing += found is None
+        return found
+
+    def _found(self, sig: Any, target_context: Any) -> Any:
         if isinstance(self._cache, NullCache):
             return None
         with suppress(AttributeError, TypeError):
             rtsys.initialize(target_context)  # what arrays inside kernels are allocated with
             with self._cache._guard_against_spurious_io_errors():
                 return self._cache._load_overload(sig, target_context)
-        return FunctionCache(self._function).load_overload(sig, target_context)
+        return None if self._part else FunctionCache(self._function).load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled."""
@@ -69,6 +106,14 @@ class KernelCache:
 
 
 class _Files(IndexDataCacheFile):  # type: ignore[misc]
+    """One index and its data files; several processes may save at the same time, and none undoes what another did."""
+
+    def save(self, key: Any, data: Any) -> None:
+        name = self._data_name(zlib.crc32(repr(key[:2]).encode()))  # numba counts: two processes to the same number
+        self._save_data(name, data)
+        with _alone(self._index_path):
+            self._save_index(self._load_index() | {key: name})
+
     def _load_index(self) -> Any:
         try:
             return super()._load_index()
@@ -81,6 +126,16 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
                 return _Unpickler(file).load()
         except Exception as error:
             raise OSError(f"{name} is damaged") from error  # which numba takes as: not there
+
+
+@contextmanager
+def _alone(path: str) -> Iterator[None]:
+    """No other process is in such a block for this path, where the system can tell."""
+    with ExitStack() as stack:
+        if fcntl is not None:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(stack.enter_context(open(f"{path}.lock", "w")), fcntl.LOCK_EX)
+        yield
 
 
 class _Unpickler(pickle.Unpickler):

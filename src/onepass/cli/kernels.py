@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 
 from onepass.cli.terminal import Messages
 
-SECONDS = 20  # of one core that compiling for a first `train` takes, about
+SECONDS = 10  # that compiling for a first `train` takes, about
 KERNELS = {"Adaptive": "adapting.adapt", "ShiftedPerceptron": "shifting._learn"}  # what takes longest
 OTHERS = "loop.learn"
 
@@ -23,10 +24,38 @@ def are_missing(learner: str) -> bool:
     return not os.environ.get("NUMBA_DISABLE_JIT") and not _is_there(KERNELS.get(learner, OTHERS))
 
 
-def tell_if_missing(messages: Messages, learner: str = "Adaptive") -> None:
-    """Say at once why it will take long."""
-    if are_missing(learner):
+class Patience:
+    """Says that kernels are being compiled where a first chunk takes long and that is why."""
+
+    def __init__(self, messages: Messages) -> None:
+        self._messages, self._ended = messages, threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """The first chunk is fed; of later ones nothing is said."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._wait, daemon=True)
+            self._thread.start()
+
+    def end(self) -> None:
+        """It was fed."""
+        self._ended.set()
+
+    def _wait(self) -> None:
+        from onepass._jit import compiling
+
+        while not self._ended.wait(0.5):
+            if compiling():
+                self._messages.note("compiling kernels (once) …")
+                return
+
+
+def tell_if_missing(messages: Messages, learner: str = "Adaptive") -> bool:
+    """Say at once why it will take long; whether it will."""
+    missing = are_missing(learner)
+    if missing:
         messages.note(f"compiling kernels (once, about {SECONDS} s) …")
+    return missing
 
 
 def _is_there(kernel: str) -> bool:
