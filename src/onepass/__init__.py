@@ -6,7 +6,7 @@ This module is a table of contents: each public name is imported from its room w
 
 from __future__ import annotations
 
-import importlib
+from onepass._exports import exported
 
 TYPE_CHECKING = False  # to import typing takes longer than all of this, and Ctrl-C may come meanwhile
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _HOME = {
     "StoppedError": "errors",
     "TableEncoder": "encoder",
     "Trace": "trace",
-    "TrainingResult": "training",
+    "TrainingResult": "training_result",
     "VotedModel": "voted",
     "certify": "certificates",
     "combine": "trace",
@@ -47,9 +47,7 @@ __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'onepass' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"onepass.{_HOME[name]}"), name)
+    return exported(__name__, _HOME, name)
 
 
 def __dir__() -> list[str]:

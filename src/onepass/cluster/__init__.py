@@ -13,8 +13,9 @@ estimator  KMeans, for scikit-learn
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from onepass._exports import exported
 
 _HOME = {
     "Coreset": "streams",
@@ -29,9 +30,7 @@ __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'onepass.cluster' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"onepass.cluster.{_HOME[name]}"), name)
+    return exported(__name__, _HOME, name)
 
 
 def __dir__() -> list[str]:
