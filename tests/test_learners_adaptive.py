@@ -47,7 +47,7 @@ def test_the_loop_is_the_definition(classes, intercept, share, layout):
     np.testing.assert_allclose(trace.last, history[-1], rtol=1e-9, atol=1e-12)
     before = [np.zeros_like(history[0]), *history[:-1]]
     np.testing.assert_allclose(run.model("average").weights, np.mean(before, axis=0), rtol=1e-8, atol=1e-12)
-    sums = run.learner_run.sum_so_far(run.rounds)()
+    sums = run.learner_run.sum_so_far(run.rounds)().total
     np.testing.assert_allclose(sums / run.rounds, np.mean(before, axis=0), rtol=1e-8, atol=1e-12)
     for conversion in ("last", "longest", "cutoff", "suffix"):
         q = run.certificate(conversion).choice
@@ -259,3 +259,37 @@ def test_more_weights_than_places_are_refused():
 def test_it_says_what_it_is():
     assert repr(Adaptive()) == "Adaptive()"
     assert Pass("adaptive").learner == Adaptive() == Pass(Adaptive).learner
+
+
+def test_what_is_known_of_a_column_is_one_line_of_memory():
+    """A column's eight numbers, and its weights in eight watched models, are fetched at once however wide it grows."""
+    run, rng = Pass("adaptive"), np.random.default_rng(0)
+    for width in (3, 500, 40_000):
+        X = csr((rng.random((40, width)) < 0.01) * rng.normal(size=(40, width)))
+        X.resize((40, width))
+        run.feed(X, rng.random(40) < 0.5)
+        for array in (run.learner_run.store.columns, run.watched.board.lines):
+            assert array.shape[1] == 8
+            assert array.ctypes.data % 64 == 0
+
+
+def test_only_columns_met_are_looked_at_and_each_once(tmp_path):
+    """Of 2^18 columns a table of words meets few, and what is frozen or stored of a run costs no more than those."""
+    rng = np.random.default_rng(0)
+    run = Pass("adaptive", classes=[0, 1], n_features=1 << 18)
+    met: set[int] = set()
+    for _ in range(3):
+        X = csr(rng.random((60, 40)) < 0.2)
+        X.resize((60, 1 << 18))
+        X.indices[:] = X.indices * 6547 + 5
+        run.feed(X, rng.random(60) < 0.5)
+        learned = run.learner_run.store.columns[:, 3] > 0
+        met = set(np.flatnonzero(learned).tolist())
+        noted = run.learner_run.store.met[: len(met)].tolist()
+        assert set(noted) == met
+        assert len(met) == 40
+    checkpoint.save(tmp_path / "c", run)
+    again = Pass("adaptive", classes=[0, 1], n_features=1 << 18)
+    checkpoint.resume(tmp_path / "c", again)
+    np.testing.assert_array_equal(again.trace().last, run.trace().last)
+    np.testing.assert_array_equal(again.model("average").weights, run.model("average").weights)

@@ -18,7 +18,7 @@ from onepass.rows import AnyRows, Floats, Ints
 from onepass.runs.adaptive_rows import COUNT, INV, MU, S1, S2, A, Entries, U, W, at, collect, length, score, scores
 from onepass.trace.log import Deltas
 
-INTERCEPT, LOSSES, DENSE, ROUND, DROPPED = range(5)  # places in `numbers`
+INTERCEPT, LOSSES, DENSE, ROUND, DROPPED, MET = range(6)  # places in `numbers`
 CLIP = 100.0  # times the mean square, beyond which a value is clipped: one spike must not kill a column
 STRAY = 0.1013  # how far a column's mean square may stray from 1; not 0.1, lest counts tie
 CONSTANT = 1e-9  # of the mean square: a variance below this is none
@@ -32,8 +32,9 @@ class Single(NamedTuple):
     b: Floats  # (1)
     ub: Floats  # (1): u of the intercept
     db: Floats  # (1): its change in this round, until it is applied
-    numbers: Floats  # Σ r² of the intercept, rounds with loss, dense columns, the round, no log
+    numbers: Floats  # Σ r² of the intercept, rounds with loss, dense columns, the round, no log, columns met
     dense: npt.NDArray[np.int32]  # the dense columns, rising
+    met: npt.NDArray[np.int32]  # the columns that are known, in the order in which they were met
     bias: float  # 1 with an intercept, 0 without
 
 
@@ -47,6 +48,7 @@ class Multiple(NamedTuple):
     db: Floats
     numbers: Floats
     dense: npt.NDArray[np.int32]
+    met: npt.NDArray[np.int32]
     bias: float
     w: Floats  # (features, classes)
     u: Floats
@@ -55,7 +57,8 @@ class Multiple(NamedTuple):
 
 Store = Single | Multiple
 Columns = npt.NDArray[np.int32]
-Row = tuple[Columns, Floats, Floats, Floats, Columns, Floats]  # of `Entries`: column, value, z, squares, picked, scale
+Row = tuple[Columns, Floats, Floats, Floats, Columns, Floats, Columns, Floats]
+# of `Entries`: column, value, z, squares, picked, scale; of the store: the columns met, and its numbers
 
 
 def _judge_single(store, rows, i, y):  # type: ignore[no-untyped-def]
@@ -194,10 +197,11 @@ def _settle_intercept(store: Store, log: Deltas) -> None:
 def _observe(flat: Floats, dense: Columns, row: Row, sizes: tuple[int, int]) -> int:
     """Enter a row's values into the statistics of their columns, and pick those that have strayed: how many.
 
-    `sizes` are those of the row and of the dense columns.
+    One that is met for the first time is among them, and is noted. `sizes` are those of the row and of the dense
+    columns.
     """
-    columns, x, zs, squares, picked, scales = row
-    p, many, strayed = np.uint64(0), np.uint64(sizes[1]), np.uint64(0)
+    columns, x, zs, squares, picked, scales, met, numbers = row
+    p, many, strayed, known = np.uint64(0), np.uint64(sizes[1]), np.uint64(0), np.uint64(numbers[MET])
     for j in range(np.uint64(sizes[0])):
         f, v = np.uint32(columns[j]), x[j]
         count, square, inv = flat[at(f, COUNT)], flat[at(f, S2)], flat[at(f, INV)]
@@ -213,6 +217,9 @@ def _observe(flat: Floats, dense: Columns, row: Row, sizes: tuple[int, int]) -> 
         if abs(square * inv * inv - count) > STRAY * count and not (p < many and dense[p] == f):
             picked[strayed], scales[strayed] = j, math.sqrt(count / square)
             strayed += np.uint64(1)
+            met[known] = f  # if it is new: else the next one takes its place
+            known += np.uint64(count == 1.0)
+    numbers[MET] = known
     return int(strayed)
 
 
@@ -230,7 +237,9 @@ def _rescale_strayed(store: Store, entries: Entries, n: int, log: Deltas) -> flo
 def _rescale_dense(store: Store, entries: Entries, n: int, log: Deltas) -> None:
     """Rescale the dense columns picked, each to its centre; centres are 0 again afterwards."""
     rescale(store, store.dense, entries, n, log)
-    entries.centre[:n] = 0.0
+    centres = entries.centre
+    for p in range(np.uint64(n)):
+        centres[p] = 0.0
 
 
 @jit
@@ -297,9 +306,13 @@ def _has_few_bits(n: int) -> bool:
 
 @jit
 def standardise(store: Store) -> None:
-    """Which columns are dense, all centres and all scales, from the sums alone; weights stay as they are."""
-    flat, dense, n, losses = store.flat, store.dense, 0, store.numbers[LOSSES]
-    for f in range(np.uint64(flat.size >> 3)):
+    """Which columns are dense, all centres and all scales, from the sums alone; weights stay as they are.
+
+    The columns met are in rising order here.
+    """
+    flat, dense, met, n, losses = store.flat, store.dense, store.met, 0, store.numbers[LOSSES]
+    for j in range(np.uint64(store.numbers[MET])):
+        f = np.uint32(met[j])
         count, square, mu, inv = flat[at(f, COUNT)], flat[at(f, S2)], 0.0, 0.0
         if losses >= 16.0 and count > 0.5 * losses:
             dense[n] = f
@@ -328,7 +341,7 @@ def _look_at_dense(store: Store, entries: Entries, n: int, log: Deltas, met: int
 @jit
 def _add_dense(flat: Floats, dense: Columns, row: Row, sizes: tuple[int, int]) -> int:
     """Append to a row the dense columns that it has not, at value 0. How many entries there are."""
-    columns, _, zs, squares, _, _ = row
+    columns, _, zs, squares, _, _, _, _ = row
     filled, end, p = np.uint64(sizes[0]), np.uint64(sizes[0]), np.uint64(0)
     for q in range(np.uint64(sizes[1])):
         f = dense[q]
@@ -393,11 +406,12 @@ def _judge_again(store: Store, rows: AnyRows, i: int, y: int) -> tuple[float, in
 
 
 @jit
-def sum_columns(flat: Floats, width: int, rounds: float, out: Floats) -> None:
-    """out[f] = t·w − u: Σ_{j≤t} w_j after round t, for two classes; columns never learned are 0 and are left alone."""
-    for f in range(np.uint64(width)):
-        if flat[at(f, COUNT)] > 0.0:
-            out[f] = rounds * flat[at(f, W)] - flat[at(f, U)]
+def _fill(log: Deltas, first: int, last: int) -> None:
+    """What all updates of a log of deltas have in common; no slices, which take long to compile."""
+    row, label, shift, a, scale = log.row, log.label, log.shift, log.a, log.scale
+    for k in range(np.uint64(first), np.uint64(last)):
+        row[k], label[k], shift[k] = 0, 1, 0
+        a[k] = scale[k] = 1.0
 
 
 @jit
@@ -409,7 +423,7 @@ def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, m
     """
     flat, dense, numbers, cursor = store.flat, store.dense, store.numbers, log.cursor
     columns, zs, squares, steps = entries.column, entries.z, entries.squares, entries.step
-    row = (columns, entries.value, zs, squares, entries.picked, entries.scale)
+    row = (columns, entries.value, zs, squares, entries.picked, entries.scale, store.met, numbers)
     rounds, margins, rivals, indptr = log.round, log.margin, log.rival, log.indptr
     first = k = np.uint64(cursor[0])
     width, most, done, outputs, bias = np.int64(0), np.int64(0), np.int64(y.size), store.b.size, store.bias
@@ -456,7 +470,6 @@ def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, m
         rivals[k] = (1 if y[i] < 0 else 2) if outputs == 1 else y[i] * outputs + met_as  # label·classes + rival
         k += np.uint64(1)
         indptr[k] = cursor[1]
-    log.row[first:k], log.label[first:k], log.shift[first:k] = 0, 1, 0
-    log.a[first:k], log.scale[first:k] = 1.0, 1.0
+    _fill(log, first, k)
     cursor[0] = k
     return int(done), int(width), int(most)

@@ -12,27 +12,31 @@ from onepass.background import Background
 from onepass.errors import LimitError
 from onepass.learners import Learner
 from onepass.outputs import spread
-from onepass.rows import AnyRows, Floats, Ints, part
+from onepass.rows import AnyRows, Floats, Ints, part, zeros_in_lines
 from onepass.runs.adapting import (
     DENSE,
     DROPPED,
     INTERCEPT,
     LOSSES,
+    MET,
+    Columns,
     Multiple,
     Single,
     Store,
     adapt,
     standardise,
-    sum_columns,
 )
 from onepass.runs.adaptive_rows import COUNT, INV, S1, S2, A, Entries, U, W
 from onepass.runs.carrying import SUMS, Carried, changes
 from onepass.runs.logged import LoggedRun
 from onepass.runs.run import Frame, UnsoundError, values_in
 from onepass.state_checks import need, need_alike, need_fields
+from onepass.trace import SumSoFar
 from onepass.trace.log import Log, no_deltas
 
 FIELDS = ("columns", "b", "ub", "numbers", "dense")  # of the store that change
+KEPT = [A, S1, S2, COUNT]  # what runs carry on of a column
+FEW = 4  # times as many columns as were met, or more: then those met are few
 
 
 class AdaptiveRun(LoggedRun):
@@ -52,18 +56,22 @@ class AdaptiveRun(LoggedRun):
         """Start from what other runs carried: centres and scales follow from its sums."""
         self.widen(len(start.weights) - 1)
         store, width = self.store, self._width
-        store.b[:], store.columns[:width, [A, S1, S2, COUNT]] = start.weights[0], start.sums[1:]
-        weights = store.columns[:width, W : W + 1] if isinstance(store, Single) else store.w[:width]
-        weights[:] = start.weights[1:]
+        known = (start.sums[1:] != 0.0).any(axis=1) | (start.weights[1:] != 0.0).any(axis=1)
+        met = self._note(np.flatnonzero(known))
+        store.b[:], store.columns[met[:, None], KEPT] = start.weights[0], start.sums[1:][met]
+        if isinstance(store, Single):
+            store.columns[met, W] = start.weights[1:][met, 0]
+        else:
+            store.w[met] = start.weights[1:][met]
         store.numbers[[INTERCEPT, LOSSES]] = start.sums[0, :2]
         self.store = store._replace(dense=np.zeros(width, dtype=np.int32))
         standardise(self.store)
 
     def carried(self) -> Carried:
         """What this run has come to."""
-        store, width = self.store, self._width
-        sums = np.zeros((1 + width, SUMS))
-        sums[0, :2], sums[1:] = store.numbers[[INTERCEPT, LOSSES]], store.columns[:width, [A, S1, S2, COUNT]]
+        store, met = self.store, self._met
+        sums = np.zeros((1 + self._width, SUMS))
+        sums[0, :2], sums[1 + met] = store.numbers[[INTERCEPT, LOSSES]], store.columns[met[:, None], KEPT]
         return Carried(self.last(), sums)
 
     def leaves(self) -> Floats:
@@ -86,6 +94,17 @@ class AdaptiveRun(LoggedRun):
     def width(self) -> int:
         return self._width
 
+    @property
+    def _met(self) -> Columns:
+        """The columns that are known: all numbers of the others are 0, and nobody need look at them."""
+        return self.store.met[: int(self.store.numbers[MET])]
+
+    def _note(self, met: Ints) -> Columns:
+        """These, in rising order, are the columns that are known."""
+        self.store.numbers[MET] = met.size
+        self.store.met[: met.size] = met
+        return self._met
+
     def widen(self, width: int) -> None:
         self._make_room(width)
         self._width = max(self._width, width)
@@ -94,7 +113,7 @@ class AdaptiveRun(LoggedRun):
         super().join(outputs)
         old = self.store
         b, ub = spread(old.b[None], outputs)[0], spread(old.ub[None], outputs)[0]
-        shared = (old.columns, old.flat, b, ub, np.zeros(outputs), old.numbers, old.dense, old.bias)
+        shared = (old.columns, old.flat, b, ub, np.zeros(outputs), old.numbers, old.dense, old.met, old.bias)
         if isinstance(old, Single):
             w, u = (spread(old.columns[:, [place]], outputs) for place in (W, U))
             old.columns[:, [W, U]] = 0.0
@@ -113,9 +132,24 @@ class AdaptiveRun(LoggedRun):
             self.store = _wider(self.store, max(width, min(2 * room, self.frame.most)))
 
     def last(self) -> Floats:
-        store, width = self.store, self._width
-        weights = store.columns[:width, W : W + 1] if isinstance(store, Single) else store.w[:width]
-        return np.concatenate([store.b[None, :], weights])
+        weights = np.zeros((1 + self._width, self.frame.outputs))
+        weights[0] = self.store.b
+        weights[1:][self._worth_a_look] = self._known(W)
+        return weights
+
+    @property
+    def _worth_a_look(self) -> Columns | slice:
+        """The columns met, in place of all of them, where they are few: most are stepped over sooner than sought."""
+        return self._met if FEW * self._met.size < self._width else slice(0, self._width)
+
+    def _known(self, place: int) -> Floats:
+        """w (`W`) or u (`U`) of the columns that are worth a look, (columns, outputs)."""
+        store, columns = self.store, self._worth_a_look
+        if isinstance(store, Single):
+            found = store.columns[columns, place][:, None]
+        else:
+            found = (store.w if place == W else store.u)[columns]
+        return np.asarray(found)
 
     def settle_norm(self) -> None:
         pass
@@ -188,18 +222,15 @@ class AdaptiveRun(LoggedRun):
         return not self.frame.needs_log
 
     def total(self, rounds: int, last: Floats) -> Floats:
-        store, width = self.store, self._width
-        total = np.zeros_like(last)
-        total[0] = rounds * store.b - store.ub
-        if isinstance(store, Single):
-            sum_columns(store.flat, width, float(rounds), total[1:].reshape(-1))
-        else:
-            total[1:] = rounds * store.w[:width] - store.u[:width]
+        total = np.zeros(last.shape)
+        total[0] = rounds * self.store.b - self.store.ub
+        total[1:][self._worth_a_look] = rounds * self._known(W) - self._known(U)
         return total
 
-    def sum_so_far(self, rounds: int) -> Callable[[], Floats]:
-        total = self.total(rounds, np.empty((1 + self._width, self.frame.outputs)))
-        return lambda: total
+    def sum_so_far(self, rounds: int) -> Callable[[], SumSoFar]:
+        columns, total = self._worth_a_look, self.total(rounds, np.empty((1 + self._width, self.frame.outputs)))
+        found = SumSoFar(total, None if isinstance(columns, slice) else columns)
+        return lambda: found
 
     def _drop(self) -> None:
         super()._drop()
@@ -223,6 +254,8 @@ class AdaptiveRun(LoggedRun):
             if name != "dense":
                 getattr(self.store, name)[: len(array)] = array
         self.store = self.store._replace(dense=carried["dense"].copy())
+        known = (self.store.columns[:width] != 0.0).any(axis=1)
+        self._note(np.flatnonzero(known if "w" not in carried else known | carried["w"].any(axis=1)))
 
     def state(self) -> dict[str, Any]:
         return {**super().state(), "carried": self._carried()}
@@ -270,9 +303,10 @@ def _entries(n: int) -> Entries:
 
 def _empty(outputs: int, bias: float, room: int) -> Store:
     """No row met, and room for so many columns."""
-    columns = np.zeros((room, 8))
+    columns = zeros_in_lines(room, 8)
     b, ub, db = np.zeros((3, outputs))
-    shared = (columns, columns.reshape(-1), b, ub, db, np.zeros(5), np.zeros(0, dtype=np.int32), bias)
+    dense, met = np.zeros(0, dtype=np.int32), np.zeros(room + 1, dtype=np.int32)
+    shared = (columns, columns.reshape(-1), b, ub, db, np.zeros(6), dense, met, bias)
     if outputs == 1:
         return Single(*shared)
     w, u = np.zeros((2, room, outputs))
@@ -280,9 +314,11 @@ def _empty(outputs: int, bias: float, room: int) -> Store:
 
 
 def _wider(store: Store, room: int) -> Store:
-    columns = np.zeros((room, 8))
+    columns = zeros_in_lines(room, 8)
     columns[: len(store.columns)] = store.columns
-    store = store._replace(columns=columns, flat=columns.reshape(-1))
+    met = np.zeros(room + 1, dtype=np.int32)  # one more: what is no new column is written there, too
+    met[: len(store.met)] = store.met
+    store = store._replace(columns=columns, flat=columns.reshape(-1), met=met)
     if isinstance(store, Single):
         return store
     w, u = np.zeros((2, room, store.b.size))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from onepass.runs.logged import LoggedRun
 from onepass.runs.run import Frame, UnsoundError, values_in
 from onepass.runs.running_sum import RunningSum
 from onepass.state_checks import need, need_alike, need_fields, need_same_shapes
+from onepass.trace import SumSoFar
 from onepass.trace.log import Log, empty_log
 
 
@@ -129,9 +129,10 @@ class LinearRun(LoggedRun):
         if self.running is not None:
             self.background.submit(self.running.follow, log, first, self.width)
 
-    def sum_so_far(self, rounds: int) -> Callable[[], Floats]:
-        assert self.running is not None
-        return partial(self.running.total, rounds, self.width)
+    def sum_so_far(self, rounds: int) -> Callable[[], SumSoFar]:
+        running, width = self.running, self.width
+        assert running is not None
+        return lambda: SumSoFar(running.total(rounds, width))
 
     def total(self, rounds: int, last: Floats) -> Floats | None:
         return None if self.running is None else self.running.total(rounds, self.width)

@@ -15,7 +15,7 @@ from onepass.rows import AnyRows, Dense, Floats, Ints
 from onepass.runs.carrying import Carried
 from onepass.schedules import Schedule
 from onepass.state_checks import is_count, need, need_fields, need_same_shapes
-from onepass.trace import Survivor
+from onepass.trace import SumSoFar, Survivor
 from onepass.trace.columns import Columns
 from onepass.trace.grid import BINS
 from onepass.trace.kinds import mistake_kinds
@@ -195,9 +195,9 @@ class LearnerRun(ABC):
         return self.last()
 
     @abstractmethod
-    def sum_so_far(self, rounds: int) -> Callable[[], Floats]:
-        """Σ of the hypothesis in use over all rounds so far, (1 + features, outputs): a function that gives it when
-        its turn has come in the background."""
+    def sum_so_far(self, rounds: int) -> Callable[[], SumSoFar]:
+        """The sum of the hypotheses in use over all rounds so far: a function that gives it when its turn has come in
+        the background."""
 
     def total(self, rounds: int, last: Floats) -> Floats | None:
         """Σ of the hypothesis in use over all rounds, of which `last` is the living one; None: it is not kept."""

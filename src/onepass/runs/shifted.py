@@ -29,6 +29,7 @@ from onepass.runs.shifting import (
     wider,
 )
 from onepass.state_checks import need_fields
+from onepass.trace import SumSoFar
 from onepass.trace.columns import Columns
 from onepass.trace.log import Log, empty_log
 
@@ -78,11 +79,11 @@ class ShiftedRun(LearnerRun):
     def last(self) -> Floats:
         return weights_of(self.lazy)
 
-    def sum_so_far(self, rounds: int) -> Callable[[], Floats]:
+    def sum_so_far(self, rounds: int) -> Callable[[], SumSoFar]:
         columns = columns_of(self.lazy)
         alive = rounds - self.ledger.since
-        total = columns.combine(columns.survival.astype(np.float64)) + alive * self.last()
-        return lambda: total
+        found = SumSoFar(columns.combine(columns.survival.astype(np.float64)) + alive * self.last())
+        return lambda: found
 
     def kept_log(self) -> Log | None:
         return None

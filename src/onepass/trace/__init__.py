@@ -2,7 +2,7 @@
 it became)."""
 
 from onepass.trace.evidence import CandidateLosses, Evidence, SettledCutoff, Survivor, Terms, Updates
-from onepass.trace.hypotheses import CompactedMembers, Hypotheses
+from onepass.trace.hypotheses import CompactedMembers, Hypotheses, SumSoFar
 from onepass.trace.merging import merge
 from onepass.trace.trace import Trace, combine
 from onepass.trace.watched import WatchedEvidence
@@ -13,6 +13,7 @@ __all__ = [
     "Evidence",
     "Hypotheses",
     "SettledCutoff",
+    "SumSoFar",
     "Survivor",
     "Terms",
     "Trace",

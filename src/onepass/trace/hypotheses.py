@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from onepass.executor import ThreadExecutor
 from onepass.rows import Floats, Ints
@@ -18,6 +20,13 @@ from onepass.trace.log import Log, coefficients, gather
 
 MANY = 1 << 20  # values of update rows that two threads add up sooner than one
 PIECE = 1 << 15  # updates in one call of a kernel
+
+
+class SumSoFar(NamedTuple):
+    """Σ of the hypothesis in use over the rounds so far."""
+
+    total: Floats  # (1 + features, outputs), intercept first
+    met: npt.NDArray[np.int32] | None = None  # features that may have been anything but 0 so far; None: all
 
 
 class CompactedMembers:

@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from onepass._jit import by_type, jit, prefetch
 from onepass.guards.drift import Cells
-from onepass.rows import AHEAD, AnyRows, Dense, Floats, Ints, Rows
+from onepass.rows import AHEAD, AnyRows, Dense, Floats, Ints, Rows, zeros_in_lines
 from onepass.trace.watched import BORDERS, Watched
 
+Features = npt.NDArray[np.int32]
 SIDE = BORDERS + 1  # cells of one label, or of rows misjudged, before those of the other
 RECENT = 1024  # scores of the newest candidate that are remembered, for the borders of the next one's bins
 
@@ -60,7 +61,7 @@ class Board(NamedTuple):
         room = len(self.lines)
         if width <= room:
             return self
-        weights = np.zeros(max(width, 2 * room) * self.intercepts.size)
+        weights = zeros_in_lines(max(width, 2 * room) * self.intercepts.size)
         weights[: self.weights.size] = self.weights
         return self._replace(weights=weights)
 
@@ -68,7 +69,7 @@ class Board(NamedTuple):
 def empty_board(slots: int, outputs: int, room: int, level: Ints) -> Board:
     """Empty slots, and room for so many features."""
     lanes = slots * outputs
-    weights, intercepts, sums = np.zeros(room * lanes), np.zeros(lanes), np.zeros(4 * lanes)
+    weights, intercepts, sums = zeros_in_lines(room * lanes), np.zeros(lanes), zeros_in_lines(4 * lanes)
     wrong, scores = np.zeros(slots, dtype=np.uint8), np.zeros(slots)
     places, paid = np.zeros((2, slots), dtype=np.int64)
     elders, progress = np.full(slots, -2), np.array([0, -1, -1, -1])
@@ -230,14 +231,16 @@ def watch_several(rows: AnyRows, y: Ints, bias: float, board: Board, counts: Wat
 
 
 @jit
-def place(now: Floats, half: Floats, rounds: float, weights: Floats, lanes: int, first: int) -> None:
+def place(now: Floats, half: Floats, rounds: float, met: Features, weights: Floats, lanes: int, first: int) -> None:
     """The mean over so many rounds, from sums at their end and at their beginning, into the lanes from `first` on.
 
-    `now` and `half` are (features, outputs); a line that is 0 before and after is not touched.
+    `now` and `half` are (features, outputs). Only the features `met` are looked at: of others there is nothing, neither
+    in the sums nor in what stood in the lanes.
     """
     outputs = now.shape[1]
     known = half.shape[0]
-    for f in range(np.uint64(now.shape[0])):
+    for j in range(np.uint64(met.size)):
+        f = np.uint64(np.uint32(met[j]))
         for c in range(np.uint64(outputs)):
             total = now[f, c]
             if f < np.uint64(known):

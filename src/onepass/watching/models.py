@@ -22,7 +22,7 @@ from onepass.loop import head_of, watch
 from onepass.outputs import NEVER, outputs_of, spread, spread_if
 from onepass.rows import AnyRows, Array, Floats, Ints, part
 from onepass.state_checks import is_count, need, need_alike, need_fields, need_same_shapes
-from onepass.trace import WatchedEvidence
+from onepass.trace import SumSoFar, WatchedEvidence
 from onepass.trace.grid import floor_index, point
 from onepass.trace.tally import Tally, empty_tally
 from onepass.trace.watched import BORDERS, FIRST, Watched, nothing_watched
@@ -138,28 +138,28 @@ class WatchedModels:
             slots //= 2
         return slots
 
-    def freeze(self, rounds: int, sum_so_far: Callable[[], Floats]) -> dict[int, Ints]:
+    def freeze(self, rounds: int, sum_so_far: Callable[[], SumSoFar]) -> dict[int, Ints]:
         """After round `rounds` of the grid; the sum is Σ of the hypothesis in use so far, intercept first.
 
         What comes back are the testers of drift (0, 1) that test this candidate from now on, with the bins for it: the
         first from every power of two to the next (or where what it has tested is watched no more), the second from ¾ to
         5/4 of it.
         """
-        total = sum_so_far()
+        found = sum_so_far()
         if rounds >= FIRST:
-            self.must_fit(len(total) - 1)
-            self._enter(rounds, total)
+            self.must_fit(len(found.total) - 1)
+            self._enter(rounds, found)
             self._look()
-        self.sums[rounds] = total
+        self.sums[rounds] = found.total
         for old in [s for s in self.sums if 2 * s < max(FIRST, next_freezing(rounds))]:
             del self.sums[old]
         newest, *tested = self.board.progress[1:].tolist()
         testers = [tester for tester, slot in enumerate(tested) if slot == newest] if rounds >= FIRST else []
         return dict.fromkeys(testers, self.bins())
 
-    def _enter(self, s: int, total: Floats) -> None:
+    def _enter(self, s: int, found: SumSoFar) -> None:
         """Candidate s takes the slot of the oldest."""
-        self._fit_slots(len(total) - 1, s)
+        self._fit_slots(len(found.total) - 1, s)
         counts, slot = self.counts, self._slot_of(s)
         newest = np.argsort(-counts.frozen, kind="stable")[: min(PLANNED_FROM, self.slots)]
         newest = newest[counts.frozen[newest] > 0]
@@ -180,7 +180,7 @@ class WatchedModels:
             for array in self.tally:
                 array[slot] = 0
             self.tally.product[slot] = 1.0
-        self._write(slot, s, total)
+        self._write(slot, s, found)
         self._seat()
         first, second = self.board.progress[2:].tolist()
         leading = s >> max(0, s.bit_length() - 3)  # 4: a power of two; 5: 5/4 of it; 6: ¾ of the next
@@ -206,12 +206,15 @@ class WatchedModels:
         """Of the bins of the next candidate, from the last scores of the newest; the first one's are fixed."""
         return borders_after(self.board.recent[: min(int(self.board.progress[0]), RECENT)])
 
-    def _write(self, slot: int, s: int, total: Floats) -> None:
+    def _write(self, slot: int, s: int, found: SumSoFar) -> None:
+        total, met = found.total, found.met
+        if met is None:
+            met = np.arange(len(total) - 1, dtype=np.int32)
         half = self.sums.get(s // 2, np.zeros((1, self.outputs)))
         first, lanes = slot * self.outputs, self.slots * self.outputs
         self.widen(len(total) - 1)
         rounds = float(s - s // 2)
-        place(total[1:], half[1:], rounds, self.board.weights, lanes, first)
+        place(total[1:], half[1:], rounds, met, self.board.weights, lanes, first)
         self.board.intercepts[first : first + self.outputs] = (total[0] - half[0]) / rounds
 
     def _seat(self) -> None:
