@@ -7,6 +7,7 @@ import math
 import re
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
@@ -14,6 +15,7 @@ from pyarrow import feather, parquet
 import oracles_tables as oracle
 from onepass.errors import DataError, ModelError
 from onepass.io import open_stream
+from onepass.learners import MarginPerceptron
 from onepass.models import LinearModel
 from onepass.passes import Pass
 from onepass.tables.bins import borders_of
@@ -22,7 +24,7 @@ from onepass.tables.feature_names import FeatureNames, Met
 from onepass.tables.finding import Declared, find_plan
 from onepass.tables.plan import TablePlan
 from onepass.tables.reading import narrowed
-from onepass.training import settled_by
+from onepass.training import settled_by, train
 from test_cli import onepass
 
 WORDS = ["good", "bad", "fine", "awful", "great", "slow", "quick", "room", "food", "price"]
@@ -462,6 +464,37 @@ def test_of_the_first_rows_alone_there_is_no_certificate():
     assert run.model().features == 2
 
 
+def test_a_rate_of_ones_own_cannot_start_anew_after_the_first_rows():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(900, 4))
+    y = (x[:, 0] > 0).astype(int)
+    rate = MarginPerceptron(schedule=lambda t: 1.0 / (t + 1.0))
+    run, plain = Pass(rate, uncounted_rows=256), Pass(rate)
+    run.feed(x, y)
+    plain.feed(x, y)
+    assert run.rounds == 900
+    assert "MarginPerceptron cannot start anew after them" in run.certificate().withheld
+    assert run.model().weights.tobytes() == plain.model().weights.tobytes()
+    other = Pass(rate, uncounted_rows=256)
+    other.check_state(run.state())
+    other.restore(run.state())
+    assert other.model().weights.tobytes() == run.model().weights.tobytes()
+
+
+def test_as_many_rows_as_are_not_counted_make_a_model():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(257, 4))
+    run = Pass(uncounted_rows=256)
+    run.feed(x[:256], x[:256, 0] > 0)
+    assert (run.rows, run.mistakes > 0) == (256, True)
+    assert "no certificate counts them, and there were only 256" in run.certificate().withheld
+    assert (run.model().predict(x[:256]) == (x[:256, 0] > 0)).mean() > 0.9
+    frame = pandas.DataFrame({"a": x[:, 0], "y": np.where(x[:, 0] > 0, "yes", "no")})
+    assert train(frame[:256]).model.classes == ("no", "yes")
+    run.feed(x[256:], x[256:, 0] > 0)
+    assert (run.rows, run.rounds) == (257, 1)
+
+
 # --- the program ------------------------------------------------------------------------------------------------------
 
 
@@ -557,3 +590,34 @@ def test_a_table_in_time_order_keeps_what_was_the_same_at_first(folder):
     done = onepass(folder, "train", "time.csv", "-o", "time", "--force")
     assert "left out while they stay the same: month (may)" in done.stderr
     assert "month=jun" in onepass(folder, "inspect", "time").stdout
+
+
+def test_check_tells_what_train_would_stop_at(folder):
+    """And its command is one that runs, or says what is to be named."""
+    rows = [f"{i % 7},{i % 3},{'ab'[i % 2]}" for i in range(400)]
+
+    def checked(lines, code=0):
+        (folder / "odd.csv").write_text("\n".join(lines) + "\n")
+        return onepass(folder, "check", "odd.csv", code=code).stdout
+
+    gap = checked(["p,q,y", *rows, "1,2,"])
+    assert "labels (column y): a 200 (50.0%), b 200 (50.0%)" in gap
+    assert "note: 1 rows have no label: `train` stops at the first, or leaves them out with --on-error skip" in gap
+    command = gap.split("to learn from it: onepass ")[1].split(" -o ")[0]
+    onepass(folder, *command.split())
+    two = checked(["label,q,y", *rows])
+    assert "no column is plainly the label" in two
+    assert "--target NAME" in two.splitlines()[-1]
+    bad = checked(["p,q,y", *rows, "1,2"], code=3)
+    assert "--target y --on-error skip" in bad
+    assert "400 different labels, and `train` takes 50" in checked(["p,y", *(f"{i % 7},L{i}" for i in range(400))])
+    assert "all rows have the same label" in checked(["p,y", *(f"{i % 7},b" for i in range(400))])
+    assert "all 400 rows have the label b: the model always says it" in onepass(folder, "train", "odd.csv").stderr
+
+
+def test_pairs_to_be_crossed_may_be_pairs(folder):
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300), "y": rng.choice(["u", "v"], 300)})
+    words, pairs = (train(frame, cross=cross) for cross in (["a*b"], [("a", "b")]))
+    assert pairs.table == words.table
+    assert pairs.table.crosses == (("a", "b"),)

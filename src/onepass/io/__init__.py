@@ -8,21 +8,23 @@ that the table of formats can be had without NumPy.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from onepass._exports import exported
 
 if TYPE_CHECKING:
     from onepass.io.chunk import Chunk, Origin
     from onepass.io.dump import dump_svmlight
     from onepass.io.opener import open_stream
-    from onepass.io.stream import Position, Stream
+    from onepass.io.position import Position
+    from onepass.io.stream import Stream
 
 __all__ = ["Chunk", "Origin", "Position", "Stream", "dump_svmlight", "open_stream"]
 
 _HOME = {
     "Chunk": "chunk",
     "Origin": "chunk",
-    "Position": "stream",
+    "Position": "position",
     "Stream": "stream",
     "dump_svmlight": "dump",
     "open_stream": "opener",
@@ -30,6 +32,4 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'onepass.io' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"onepass.io.{_HOME[name]}"), name)
+    return exported(__name__, _HOME, name)

@@ -54,8 +54,9 @@ class TableOptions:
         for name in LISTS:
             if isinstance(getattr(self, name), str):
                 raise TypeError(f"{name} must be a list of columns, not one string")
-        if isinstance(self.cross, str):
-            object.__setattr__(self, "cross", (self.cross,))
+        given = (self.cross,) if isinstance(self.cross, str) else tuple(self.cross)
+        pairs = tuple(pair if isinstance(pair, str) else "*".join(map(str, pair)) for pair in given)
+        object.__setattr__(self, "cross", pairs)
         if isinstance(self.plan, dict):
             object.__setattr__(self, "plan", TablePlan.from_dict(self.plan))
 

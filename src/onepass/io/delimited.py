@@ -24,15 +24,13 @@ from onepass.io import detect
 from onepass.io.blocks import Load, Work, blocks, record_ends, records
 from onepass.io.chunk import Bytes
 from onepass.io.columns import TableOptions
+from onepass.io.dialect import MARKS, SPACES, fields_of, looks_like_header, mark_of
 from onepass.io.layout import Examples, Layout, layout_of
 from onepass.io.lines import BadLine, LineError, Parsed, carriage_return, closed
 from onepass.io.sources import BOM, HEAD, Source
 from onepass.rows import Dense, Ints, count
-from onepass.tables.finding import is_number
 from onepass.tables.plan import LOOKED_AT, NULLS, CellError
 
-SPACES = " "  # separates fields by any number of spaces and tabs
-MARKS = ",;\t|"
 LONG = 1 << 22  # bytes of a file before which it is not worth compiling more than Arrow's own reading needs
 NOTHING = Examples(Dense(np.zeros((0, 0))), None)
 PADDED = [*NULLS, *(pad for null in NULLS for pad in (f" {null}", f"{null} "))]  # as they often stand behind a comma
@@ -258,7 +256,7 @@ class Csv(TableOptions):
         if self._quote is None or not (text == ord(self._quote)).any():
             return True
         return any(
-            _fields(text[start:end].tobytes(), self.mark, self._quote) is None
+            fields_of(text[start:end].tobytes(), self.mark, self._quote) is None
             for start, end in itertools.pairwise([0, *record_ends(text, self.mark, self._quote).tolist()])
             if (text[start:end] == 13).any()
         )
@@ -309,11 +307,14 @@ class Csv(TableOptions):
             record.decode()
         except UnicodeDecodeError as error:
             return _not_text(record, error)
-        fields = _fields(record, self.mark, self._quote)
+        fields = fields_of(record, self.mark, self._quote)
         if fields is None:
             return carriage_return(record)
         if len(fields) != len(layout.names):
-            return LineError(f"expected {len(layout.names)} columns, got {len(fields)}")
+            return LineError(
+                f"expected {len(layout.names)} columns, got {len(fields)}",
+                remedy=Phrase("mend it, or {}", Argument("on_error", "skip")),
+            )
         for place in layout.used:
             column, cell = fields[place]
             fault = layout.fault(place, cell, column)
@@ -343,76 +344,9 @@ def _not_text(record: bytes, error: UnicodeDecodeError) -> LineError:
     )
 
 
-def _fields(record: bytes, delimiter: str, quote: str | None) -> list[tuple[int, bytes]] | None:
-    """(column from 1, content) of each field, by the rules of `Quotes`; None if a carriage return stands among them.
-
-    >>> _fields(b'a,"b ""c"" ,",3', ",", '"')
-    [(1, b'a'), (4, b'b "c" ,'), (15, b'3')]
-    """
-    if delimiter == SPACES:
-        return [(found.start() + 1, found[0]) for found in re.finditer(rb"[^ \t\r]+", record)]
-    fields, at = list[tuple[int, bytes]](), 0
-    mark = b"" if quote is None else quote.encode()
-    plain = re.compile(b"[^" + re.escape(delimiter.encode()) + b"]*")
-    quoted = re.compile(b"(?:[^%b]|%b%b)*" % ((re.escape(mark),) * 3)) if mark else plain
-    while True:
-        start, content = at + 1, b""
-        if mark and record[at : at + 1] == mark:
-            found = quoted.match(record, at + 1)
-            content = found[0].replace(mark + mark, mark) if found else b""
-            start, at = start + 1, (found.end() if found else at) + 1
-        rest = plain.match(record, at)
-        text = rest[0] if rest else b""
-        at += len(text)
-        if b"\r" in text.removesuffix(b"\n").removesuffix(b"\r"):
-            return None
-        fields.append((start, content + text))
-        if at >= len(record):
-            return fields
-        at += 1
-
-
 def _whole(column: Any) -> Any:
     """A chunked column as one array; dictionaries of several chunks become one."""
     import pyarrow
 
     column = column.unify_dictionaries() if pyarrow.types.is_dictionary(column.type) else column
     return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-
-
-def mark_of(head: bytes, quote: str | None) -> str | None:
-    """What separates the fields of a table that begins like this; None if nothing does in the same way in every line.
-
-    >>> mark_of(b"a;b\\n1,5;2\\n", None), mark_of(b"1  2\\n 3 4\\n", None), mark_of(b"so it is\\nyes\\n", None)
-    (';', ' ', None)
-    """
-    lines = [line for line in head.decode("utf-8", "replace").split("\n")[:-1][:20] if line.strip()]
-    lines = lines or [head.decode("utf-8", "replace")]
-    for mark in MARKS:
-        quoting: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if quote is None else {"quotechar": quote}
-        with suppress(csv.Error):
-            counts = [len(row) for row in csv.reader(lines, delimiter=mark, **quoting)]
-            if counts and counts[0] > 1 and np.mean([size == counts[0] for size in counts]) > 0.5:
-                return mark
-    counts = [len(line.split()) for line in lines]
-    return (
-        SPACES
-        if counts[0] > 1 and len({*counts}) == 1 and not any(mark in line for line in lines for mark in ",;")
-        else None
-    )
-
-
-def looks_like_header(rows: list[list[str]]) -> bool:
-    """Whether the first row names the columns: no number in it, and no cell that stands again in its own column.
-
-    >>> looks_like_header([["age", "city"], ["31", "Rome"]]), looks_like_header([["ham", "hello"], ["ham", "good day"]])
-    (True, False)
-    """
-    first, *rest = rows
-    if any(_numeral(cell) for cell in first if cell.strip()):
-        return False
-    return not any(cell and cell == row[j] for row in rest for j, cell in enumerate(first) if j < len(row))
-
-
-def _numeral(cell: str) -> bool:
-    return is_number(cell.strip()) or cell.strip() in NULLS

@@ -17,20 +17,11 @@ from onepass.io.chunk import Labels
 from onepass.io.columns import TableOptions
 from onepass.io.lines import LineError, finite
 from onepass.rows import AnyRows, Dense
-from onepass.tables.encoding import MISSING, as_text, encode, numbers, other_kind
+from onepass.tables.column_names import each, find, find_place, refuse_bad_names
+from onepass.tables.column_values import MISSING, as_text, filled, is_number, is_numeric, numbers, other_kind, strings
+from onepass.tables.encoding import encode
 from onepass.tables.feature_names import NAMES, FeatureNames, Met
-from onepass.tables.finding import (
-    each,
-    filled,
-    find,
-    find_place,
-    find_plan,
-    find_target,
-    is_number,
-    is_numeric,
-    refuse_bad_names,
-    strings,
-)
+from onepass.tables.finding import find_plan, find_target
 from onepass.tables.plan import CATEGORY, LEFT_OUT, NULLS, NUMBER, WORDS, CellError, TablePlan, listed
 from onepass.tables.reading import places_of
 
@@ -124,7 +115,7 @@ class Layout:
         number = self.plan.label == "number" if label else self.kinds[place] == NUMBER
         if text in NULLS and (number or label or text == ""):
             if label:
-                return LineError(*_no_label(name, column)) if self.options.labelled else None
+                return _no_label(name, column) if self.options.labelled else None
             missing = self.plan.missing == "error" and self.kinds[place] != WORDS
             return LineError(f"column {printable(name)!r} has no value", column, MISSING) if missing else None
         if number:
@@ -154,8 +145,9 @@ class Layout:
         return None
 
 
-def _no_label(name: str, column: int | None = None) -> tuple[str, int | None, str]:
-    return f"column {printable(name)!r} has no value", column, "leave out rows without a label"
+def _no_label(name: str, column: int) -> LineError:
+    remedy = Phrase("leave out rows without a label, or {}", Argument("on_error", "skip"))
+    return LineError(f"column {printable(name)!r} has no value", column, remedy)
 
 
 def labels_of(column: Any, name: str, kind: str, needed: bool) -> Labels:
@@ -174,8 +166,8 @@ def labels_of(column: Any, name: str, kind: str, needed: bool) -> Labels:
         labels = known[np.asarray(encoded.indices.fill_null(len(words)))]
         absent = labels == ""
     if needed and absent.any():
-        message, _, remedy = _no_label(name)
-        raise CellError(int(absent.argmax()), message, remedy)
+        message = f"column {printable(name)!r} has no value"
+        raise CellError(int(absent.argmax()), message, "leave out rows without a label")
     return labels
 
 

@@ -10,8 +10,9 @@ from typing import Any
 from onepass.io import compression as codecs
 from onepass.io.detect import detect
 from onepass.io.formats import FORMATS
+from onepass.io.position import Position
 from onepass.io.sources import Limits, Source, expand
-from onepass.io.stream import Position, Reader, Stream, prepare
+from onepass.io.stream import Reader, Stream, prepare
 
 
 def open_stream(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from onepass._jit import inlined, jit
 from onepass.io.chunk import Bytes, Labels
 from onepass.io.numbers import READ, number
-from onepass.rows import Ints
+from onepass.rows import LARGEST, Ints
 from onepass.tables.encoding import Encoded, ParsedColumn, encode_parsed
 from onepass.tables.feature_names import FeatureNames, Met
 from onepass.tables.hashing import murmur3, murmur3_of
@@ -172,7 +172,7 @@ def _walk(text: Any, grammar: Any, known: Any, cells: Any) -> Any:
             kind, begin = kinds[place], p
             if kind in (NUMERIC, NUMERIC_LABEL):
                 value, p, status = number(text, p)
-                if status != READ or not np.isfinite(value) or text[begin] == PLUS:
+                if status != READ or not abs(value) <= LARGEST or text[begin] == PLUS:  # NaN is not
                     return False
                 if p != begin and classes[text[p]] == END:
                     values[lines[place], i] = value

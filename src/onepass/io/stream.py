@@ -5,30 +5,27 @@ Blocks are parsed ahead of the caller (see prefetch.py), who takes the results i
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
 from onepass.cores import cores
-from onepass.errors import Argument, DataError, Phrase, ResumeError, printable
+from onepass.errors import DataError, Phrase, ResumeError, printable
 from onepass.io import detect
+from onepass.io.bad_lines import BadLines
 from onepass.io.blocks import Work
-from onepass.io.chunk import Chunk, Labels, Origin
+from onepass.io.chunk import Chunk, Origin
 from onepass.io.formats import FORMATS
-from onepass.io.lines import BadLine, LineError, Parsed
+from onepass.io.lines import Parsed
+from onepass.io.met_labels import MetLabels
+from onepass.io.position import Position, files_differ
 from onepass.io.prefetch import Prefetcher, Task
 from onepass.io.sources import STDIN, Identity, Source, identify, is_direct
 from onepass.rows import Ints, count
 from onepass.tables.feature_names import FeatureNames
 from onepass.tables.plan import TablePlan
 
-FAULTS = 10  # bad lines that are kept as errors
 AHEAD = 5  # blocks that may wait for the caller, beyond one for each thread
 UNPACKED = 10  # the same of a compressed file: it is unpacked while the program still loads what parses and learns it
-MANY = 1000  # different labels; beyond that they are not collected
 
 
 class Reader(Protocol):
@@ -48,88 +45,10 @@ class Reader(Protocol):
         ...
 
 
-class Position(NamedTuple):
-    """How far a stream was read, after a chunk: where to go on, and what had been seen by then. Plain values.
-
-    Attributes
-    ----------
-    format : str
-        Of the files.
-    file : int, default 0
-        Which of the paths.
-    at : int, default 0
-        Bytes of that file's text, after decompression; rows, where the file is not text.
-    line : int, default 1
-        The line (or row) that starts there.
-    consumed : int, default 0
-        Bytes of all files, as they lie on disk.
-    rows : int, default 0
-        Examples handed out.
-    skipped : int, default 0
-        Bad lines left out.
-    quarantined : int, default 0
-        Bytes of them that were written elsewhere.
-    flags : int, default 0
-        What the reader met, in bits of its own.
-    truncated : bool, default False
-        Whether a compressed stream ended early and was allowed to.
-    changed : tuple of str, default ()
-        Files that are not what they were at the start.
-    faults : tuple of str, default ()
-        The first ten bad lines, in words.
-    notes : tuple of str, default ()
-        Things to tell the user.
-    labels : tuple, default ()
-        Met, each with the origin of the chunk it first stood in.
-    identity : tuple, default ()
-        Of every plain file; None for others.
-    names : tuple, default ()
-        Of features met, as arrays; left empty where nobody will store it.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from onepass.io import open_stream
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "data.svm"
-    >>> _ = file.write_text("1 1:0.5\\n-1 2:1\\n")
-    >>> with open_stream(file) as stream:
-    ...     chunk = next(stream)
-    ...     position = stream.position
-    >>> position.format, position.file, position.at, position.line, position.rows
-    ('svmlight', 0, 15, 3, 2)
-    """
-
-    format: str
-    file: int = 0  # which of the paths
-    at: int = 0  # bytes of that file's text, after decompression; rows, where the file is not text
-    line: int = 1  # the line (or row) that starts there
-    consumed: int = 0
-    rows: int = 0
-    skipped: int = 0
-    quarantined: int = 0  # bytes
-    flags: int = 0
-    truncated: bool = False
-    changed: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    labels: tuple[tuple[float | str, Origin], ...] = ()
-    identity: tuple[Identity | None, ...] = ()
-    names: tuple[Any, ...] = ()  # of features met, as arrays; left empty where nobody will store it
-
-
 class _Place(NamedTuple):
     source: Source
     number: int  # of the file
     consumed: int
-
-
-class LabelNote(Phrase):
-    """The note that lists the labels met."""
-
-    @property
-    def labels(self) -> str:
-        """The first ten of them, and how many more there are."""
-        return str(self.parts[0])
 
 
 class Stream:
@@ -199,16 +118,14 @@ class Stream:
         self.total_bytes = sum(sizes) if len(sizes) == len(paths) else None
         self.consumed = 0
         self.rows = 0
-        self.skipped = 0
-        self.faults = list[DataError]()
-        self.labels: dict[float | str, Origin] = {}
+        self._bad = BadLines(format, skip, quarantine)
+        self._met = MetLabels()
         self.changed = list[str]()
         self.duplicate_files: tuple[str, str] | None = None
         self.truncated = False
         self._reader, self._first, self._given, self._limits = reader, first, compression, first.limits
         self._compressions = [first.compression]
-        self._skip, self._quarantine = skip, quarantine
-        self._flags = self._quarantined = 0
+        self._flags = 0
         self._mark = Position(format)  # but for faults, notes, labels and identity: `position` adds them
         self._origin: Origin | None = None  # of the chunk last handed out, and where its rows stood
         self._places: Ints | None = None
@@ -225,6 +142,21 @@ class Stream:
         self._note_duplicate_files()
         if position is not None:
             self._go_on(position)
+
+    @property
+    def skipped(self) -> int:
+        """The number of bad lines left out."""
+        return self._bad.count
+
+    @property
+    def faults(self) -> list[DataError]:
+        """The first ten of them."""
+        return self._bad.faults
+
+    @property
+    def labels(self) -> dict[float | str, Origin]:
+        """Those met, each with the origin of the chunk it first stood in."""
+        return self._met.first
 
     @property
     def compression(self) -> str:
@@ -366,7 +298,7 @@ class Stream:
             source = self._open(path) if i else self._first
             if i == begun.file:
                 source.begin, source.line = begun.at, begun.line
-            for work in self._reader.works(source, self._skip):
+            for work in self._reader.works(source, self._bad.skip):
                 yield Task(_Place(source, i, done + work.consumed), work.run)
             done += source.raw.consumed if known is None else known.size
             yield Task(_Place(source, i, done), lambda: None)  # the end of a file
@@ -379,10 +311,10 @@ class Stream:
         if differs is not None:
             raise ResumeError(differs)
         self._mark = position
-        self.consumed, self.rows, self.skipped = position.consumed, position.rows, position.skipped
-        self._flags, self._quarantined, self.truncated = position.flags, position.quarantined, position.truncated
-        self.changed, self.faults = list(position.changed), [DataError(words) for words in position.faults]
-        self.labels = dict(position.labels)
+        self.consumed, self.rows, self.changed = position.consumed, position.rows, list(position.changed)
+        self._flags, self.truncated = position.flags, position.truncated
+        self._bad.go_on(position)
+        self._met.first = dict(position.labels)
         if self.labels and hasattr(self._reader, "go_on"):
             self._reader.go_on(next(iter(self.labels)))
         if position.names and hasattr(self._reader, "settled"):
@@ -397,7 +329,7 @@ class Stream:
         """What a table's columns are is decided by its first file: look at it again."""
         for path in self.paths[:files]:
             source = self._open(path)
-            next(self._reader.works(source, self._skip), None)
+            next(self._reader.works(source, self._bad.skip), None)
             self._opened.remove(source)
             source.close()
             if self.columns is not None:
@@ -429,13 +361,13 @@ class Stream:
                     line = 1
                     continue
                 self.consumed = consumed
-                self._judge(parsed.bad, source, line)
+                self._bad.judge(parsed.bad, source, line)
                 self._flags |= parsed.flags
                 size = count(parsed.rows)
                 if size:
                     origin = Origin(source.path, line, parsed.start, parsed.stop, consumed, parsed.lines)
                     self.rows += size
-                    self._meet(parsed.labels, origin)
+                    self._met.meet(parsed.labels, origin)
                     for met in parsed.met:
                         self.feature_names.meet(met)  # type: ignore[union-attr]
                     self._mark = Position(
@@ -446,7 +378,7 @@ class Stream:
                         self.consumed,
                         self.rows,
                         self.skipped,
-                        self._quarantined,
+                        self._bad.quarantined,
                         self._flags,
                         self.truncated,
                         tuple(self.changed),
@@ -460,7 +392,8 @@ class Stream:
                 raise self._no_examples()
             for remark in self._reader.remarks(self._flags):
                 self.note(remark)
-            self._note_labels()
+            if self.labels:
+                self.note(self._met.note())
         finally:
             self.close()
 
@@ -468,27 +401,6 @@ class Stream:
         if not self.faults:
             return DataError("no examples", source=self.paths[0])
         return DataError(Phrase("no examples, but {} bad lines; the first: {}", f"{self.skipped:,}", self.faults[0]))
-
-    def _judge(self, bad: list[BadLine], source: Source, line: int) -> None:
-        for number, text, fault in bad:
-            if not self._skip:
-                raise self._error(line + number, text, fault, source, line == 1)
-            self.skipped += 1
-            if len(self.faults) < FAULTS:
-                self.faults.append(self._error(line + number, text, fault, source, False))
-            if self._quarantine is not None:
-                self._quarantine(text + b"\n")
-                self._quarantined += len(text) + 1
-
-    def _error(self, line: int, text: bytes, fault: LineError, source: Source, early: bool) -> DataError:
-        """The fault with its place; early in the file it may be the format that is wrong."""
-        message, remedy = fault.message, fault.remedy
-        if FORMATS[self.format].binary:
-            return DataError(message, source=source.path, row=line, remedy=remedy)
-        likely = detect.guess(source.head) if early else None
-        if likely not in (None, self.format):
-            message, remedy = f"{message} (this looks like {likely})", Argument("format", likely)
-        return DataError(message, source=source.path, line=line, column=fault.column, value=text, remedy=remedy)
 
     def _finish(self, source: Source) -> None:
         self.truncated |= source.truncated
@@ -500,17 +412,6 @@ class Stream:
         source.close()
         self._opened.remove(source)
 
-    def _meet(self, labels: Labels | None, origin: Origin) -> None:
-        if labels is None or len(self.labels) > MANY:
-            return
-        known = list(self.labels)
-        if 0 < len(known) <= 2 and ((labels == known[0]) | (labels == known[-1])).all():
-            return
-        few = len(labels) <= 1 << 12  # then a set is faster, and it does not wait for other threads
-        for label in set(labels.tolist()) if few else np.unique(labels).tolist():
-            if label == label and label != "":  # nan and "" are the labels of unlabelled examples
-                self.labels.setdefault(label, origin)
-
     def _note_duplicate_files(self) -> None:
         seen: dict[tuple[int, str], str] = {}
         for known in filter(None, self.identity):
@@ -519,35 +420,6 @@ class Stream:
                 self.duplicate_files = self.duplicate_files or (seen[what], known.path)
                 self.note(f"{seen[what]} and {known.path} seem to be the same data")
             seen[what] = known.path
-
-    def _note_labels(self) -> None:
-        met = sorted(self.labels, key=lambda label: (isinstance(label, str), label))
-        if met:
-            shown = ", ".join(label if isinstance(label, str) else f"{label:g}" for label in met[:10])
-            self.note(
-                LabelNote("labels: {}", printable(shown + (f" and {len(met) - 10} more" if len(met) > 10 else "")))
-            )
-
-
-def files_differ(position: Position, paths: list[str], identity: list[Identity | None]) -> str | None:
-    """What shows that the position was taken in other files than these, in words; None if nothing does."""
-    if len(position.identity) != len(paths):
-        return f"{len(position.identity)} files then, {len(paths)} now"
-    for path, old, new in zip(paths, position.identity, identity, strict=True):
-        if old is None or new is None:
-            return f"{path} is no plain file and cannot be read again"
-        if old.size != new.size:
-            return f"{path} is another file: {old.size:,} bytes then, {new.size:,} now"
-        if old.ends != new.ends:
-            return f"{path} is another file: its first or last 64 KiB have changed"
-        if old.modified != new.modified:
-            when = datetime.fromtimestamp(old.modified // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S")
-            fraction = f"{old.modified % 10**9:09d}"
-            return (
-                f"{path} was written to after the run began; if you know that it holds the same as then, "
-                f"say so by its time: touch -d '{when}.{fraction}Z' {shlex.quote(path)}"
-            )
-    return None
 
 
 def prepare(source: Source, format: str) -> None:

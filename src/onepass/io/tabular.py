@@ -21,8 +21,8 @@ from onepass.io.layout import Examples, Layout, layout_of
 from onepass.io.lines import BadLine, LineError, Parsed
 from onepass.io.sources import Source
 from onepass.rows import Dense
-from onepass.tables.encoding import other_kind
-from onepass.tables.finding import is_numeric
+from onepass.tables.column_values import is_numeric, other_kind
+from onepass.tables.frames import without_lines
 from onepass.tables.plan import LOOKED_AT, NUMBER, CellError
 
 CELLS = 1 << 17  # numbers in a batch: about the megabyte that text blocks have
@@ -56,7 +56,7 @@ class _Table(TableOptions):
             }
             found = layout.examples(columns)
         except CellError as cell:
-            bad.append(BadLine(cell.row, b"", LineError(cell.message, None, cell.remedy)))
+            bad.append(BadLine(cell.row, b"", LineError(cell.message, None, without_lines(cell.remedy))))
         return Parsed(found.rows, found.labels, batch.num_rows, bad, 0, start, start + batch.num_rows, None, found.met)
 
 

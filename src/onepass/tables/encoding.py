@@ -16,26 +16,21 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import jit
-from onepass.errors import Argument, Phrase, printable
 from onepass.rows import Floats, Rows
 from onepass.tables import dates
 from onepass.tables.bags import bag_of_words, words_of
 from onepass.tables.bins import bins_of, leading
+from onepass.tables.column_values import Mask, Places, categories, moments, no_value, numbers
 from onepass.tables.crosses import cross_place
 from onepass.tables.feature_names import FeatureNames, Met
-from onepass.tables.finding import is_number, is_numeric, strings
 from onepass.tables.hashing import bin_hashes, hash_of, hashes_of, murmur3_of
-from onepass.tables.plan import CATEGORY, DATE, NULLS, NUMBER, CellError, Column, TablePlan, bin_count
+from onepass.tables.plan import CATEGORY, DATE, NUMBER, Column, TablePlan, bin_count
 from onepass.tables.sorting import KEEP_SUM, tidy
 
-Mask = npt.NDArray[np.bool_]
-Places = npt.NDArray[np.int64]
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 THURSDAY = 3  # the first day of 1970
 NOTHING = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
-MISSING = Phrase("{} or {}", Argument("missing", "zero"), Argument("missing", "indicator"))
 FEW = np.int64(64)  # features of a row that are sorted one by one
-WHOLE = 2.0**53  # below this, whole numbers are written digit by digit
 
 
 class Encoded(NamedTuple):
@@ -238,115 +233,6 @@ class _Work:
             raise no_value(int(absent.argmax()), name)
 
 
-# --- values of one column ---------------------------------------------------------------------------------------------
-
-
-def numbers(column: Any, name: str, missing: str) -> tuple[Floats, Mask]:
-    """The column's numbers with 0 where they are missing, and where that is. Raises CellError."""
-    import pyarrow
-    from pyarrow import types
-
-    texts = strings(column)
-    if texts is not None:
-        values, absent = _parsed(texts, name)
-    else:
-        if types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if types.is_boolean(column.type):
-            column = column.cast(pyarrow.int8())
-        if types.is_duration(column.type):
-            column = column.cast(pyarrow.int64())
-        absent = np.asarray(column.is_null(nan_is_null=True))
-        values = np.asarray(_as_floats(column, name).fill_null(0.0))
-        values = np.where(absent, 0.0, values) if absent.any() else values
-    if absent.any() and missing == "error":
-        raise no_value(int(absent.argmax()), name)
-    if not np.isfinite(values).all():
-        row = int((~np.isfinite(values)).argmax())
-        raise CellError(row, f"column {printable(name)!r} holds {values[row]}, which is not a finite number")
-    return values, absent
-
-
-def _as_floats(column: Any, name: str) -> Any:
-    import pyarrow
-
-    if not is_numeric(column.type) and not pyarrow.types.is_null(column.type):
-        raise CellError(0, f"column {printable(name)!r} holds {column.type}, not numbers", other_kind(name))
-    return column.cast(pyarrow.float64(), safe=False)
-
-
-def _parsed(texts: Any, name: str) -> tuple[Floats, Mask]:
-    """The numbers that texts are."""
-    import pyarrow
-    from pyarrow import compute
-
-    absent = compute.is_in(texts, value_set=pyarrow.array([*NULLS, None], pyarrow.string()))
-    try:
-        values = compute.if_else(absent, None, texts).cast(pyarrow.float64()).fill_null(0.0)
-        return np.asarray(values), np.asarray(absent)
-    except pyarrow.ArrowInvalid:  # a plus, or no number at all
-        mask, found = np.asarray(absent), np.zeros(len(texts))
-        for row in np.flatnonzero(~mask).tolist():
-            text = texts[row].as_py()
-            if not is_number(text):
-                raise not_a(row, name, "numbers", text) from None
-            found[row] = float(text)
-        return found, mask
-
-
-def moments(column: Any, form: str, name: str = "") -> tuple[Places, Mask]:
-    """(microseconds since 1970, 0 where it is missing; where that is) of a column of dates. Raises CellError."""
-    import pyarrow
-    from pyarrow import compute, types
-
-    texts = strings(column)
-    if texts is not None:
-        absent = np.asarray(compute.is_in(texts, value_set=pyarrow.array([*NULLS, None], pyarrow.string())))
-        when, right = dates.microseconds(texts, form or dates.ISO)
-        if name and not (right | absent).all():
-            row = int((~(right | absent)).argmax())
-            raise not_a(row, name, "dates", texts[row].as_py())
-        return np.where(right, when, 0), absent | ~right
-    absent = np.asarray(column.is_null())
-    if types.is_time(column.type):
-        column = column.cast(pyarrow.time64("us"), safe=False)
-    elif types.is_date(column.type) or types.is_timestamp(column.type):
-        column = column.cast(pyarrow.timestamp("us", getattr(column.type, "tz", None)), safe=False)
-    elif not types.is_null(column.type):
-        raise CellError(0, f"column {printable(name)!r} holds {column.type}, not dates", other_kind(name))
-    return np.asarray(column.cast(pyarrow.int64()).fill_null(0), np.int64), absent
-
-
-def categories(column: Any) -> tuple[Places, Any, Mask]:
-    """(codes, the texts they stand for, which of these are there); a null has the code past the last."""
-    import pyarrow
-    from pyarrow import compute, types
-
-    if not types.is_dictionary(column.type):
-        column = as_text(column).dictionary_encode()
-    words = compute.utf8_trim_whitespace(as_text(column.dictionary))
-    lowered = compute.utf8_lower(words)
-    truths = compute.is_in(lowered, value_set=pyarrow.array(["true", "false"]))
-    words = compute.if_else(truths, lowered, words)  # True, TRUE and true are one value
-    known = ~np.asarray(compute.is_in(words, value_set=pyarrow.array([*NULLS, None], pyarrow.string())))
-    codes = np.asarray(column.indices.fill_null(len(words)), np.int64)
-    return codes, words, known
-
-
-def as_text(column: Any) -> Any:
-    """Values as they would be written; a whole number without its point, whatever stands beside it."""
-    import pyarrow
-    from pyarrow import compute, types
-
-    texts = column.cast(pyarrow.string())
-    if not types.is_floating(column.type):
-        return texts
-    wide = column.cast(pyarrow.float64())
-    whole = compute.and_(compute.less(compute.abs(wide), WHOLE), compute.equal(compute.trunc(wide), wide))
-    whole = whole.fill_null(False)
-    return compute.if_else(whole, compute.if_else(whole, wide, 0.0).cast(pyarrow.int64()).cast(pyarrow.string()), texts)
-
-
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
@@ -413,23 +299,3 @@ def _together(left: Rows, right: Rows) -> Rows:
     indices[where], indices[~where] = left.indices, right.indices
     values[where], values[~where] = left.values, right.values
     return Rows(ends, indices, values)
-
-
-# --- what is wrong ----------------------------------------------------------------------------------------------------
-
-
-def no_value(row: int, name: str) -> CellError:
-    """What to say of a feature that is missing."""
-    return CellError(row, f"column {printable(name)!r} has no value", MISSING)
-
-
-def not_a(row: int, name: str, kind: str, text: str) -> CellError:
-    """What to say of a value that breaks its column's kind."""
-    message = f"column {printable(name)!r} holds {kind}, but here {printable(text[:40])!r}"
-    return CellError(row, message, Phrase("mend it, {}, or {}", Argument("on_error", "skip"), other_kind(name)))
-
-
-def other_kind(name: str) -> Phrase:
-    """What to do with a column that is not what was found."""
-    shown = printable(name)
-    return Phrase("{} or {}", Argument("categorical", [shown]), Argument("ignore", [shown]))

@@ -14,7 +14,6 @@ A rule of thumb may be wrong, and is then overruled by name: `Declared`.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,8 +24,10 @@ import numpy as np
 from onepass.errors import Argument, DataError, Phrase, printable
 from onepass.tables import dates
 from onepass.tables.bins import PARTS, borders_of
+from onepass.tables.column_names import each, find, find_place, refuse_bad_names
+from onepass.tables.column_values import filled, is_number, is_numeric, moments, numbers, numbers_in, strings
 from onepass.tables.crosses import EIGHTHS, LEFT_TO_TABLE, pairs_of
-from onepass.tables.plan import CATEGORY, DATE, LEFT_OUT, LOOKED_AT, NULLS, NUMBER, WORDS, Column, TablePlan, listed
+from onepass.tables.plan import CATEGORY, DATE, LEFT_OUT, LOOKED_AT, NUMBER, WORDS, Column, TablePlan, listed
 
 USUAL_TARGETS = ("target", "label", "class", "y")
 MOST = 0.95  # of the values: then the others are errors
@@ -122,19 +123,6 @@ def _said(names: list[str], target: int | None, declared: Declared, path: str) -
     return said
 
 
-def each(wanted: Sequence[str | int], names: Sequence[str]) -> list[str | int]:
-    """Columns that were named one by one, or several with commas between them.
-
-    >>> each(["a,b", "c,d"], ["a", "b", "c,d"])
-    ['a', 'b', 'c,d']
-    """
-    found = list[str | int]()
-    for one in wanted:
-        parted = isinstance(one, str) and "," in one and one not in names
-        found += [part.strip() for part in str(one).split(",")] if parted else [one]
-    return found
-
-
 def _only(column: Column, name: str) -> Column:
     return Column(name, WORDS) if column.name == name else Column(column.name, LEFT_OUT, reason="not the text column")
 
@@ -216,8 +204,6 @@ def _number(name: str, known: list[float], rows: int) -> Column:
 
 def _borders(column: Column, values: Any, parts: int) -> tuple[float, ...]:
     """The borders of a number's bins; none where it is no number."""
-    from onepass.tables.encoding import numbers
-
     if column.kind != NUMBER:
         return ()
     known = [text for text in filled(values) if is_number(text)] if strings(values) is not None else None
@@ -226,8 +212,6 @@ def _borders(column: Column, values: Any, parts: int) -> tuple[float, ...]:
 
 
 def _date(name: str, column: Any, form: str) -> Column:
-    from onepass.tables.encoding import moments
-
     when, absent = moments(column, form)
     known = when[~absent]
     clock = bool((known % dates.DAY != 0).any())
@@ -244,6 +228,11 @@ def _category(name: str, known: list[str], rows: int) -> Column:
 
 def _empty(name: str) -> Column:
     return Column(name, LEFT_OUT, reason="nothing but missing values")
+
+
+def _is_code(text: str) -> bool:
+    """Whether digits begin with a 0 that a number would not have."""
+    return re.fullmatch(r"0\d+", text) is not None
 
 
 def _neutral(values: Any) -> float:
@@ -273,84 +262,7 @@ def _declared_as(name: str, column: Any, kind: str, path: str) -> Column:
     return _date(name, column, form)
 
 
-# --- values -----------------------------------------------------------------------------------------------------------
-
-
-def is_numeric(kind: Any) -> bool:
-    """Whether an Arrow type is a number."""
-    from pyarrow import types
-
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_duration(kind))
-
-
-def numbers_in(column: Any) -> list[float]:
-    """The numbers that are there of a column of numbers: of durations how many of their units; neither null nor NaN."""
-    import pyarrow
-    from pyarrow import types
-
-    plain = column.cast(pyarrow.int64()) if types.is_duration(column.type) else column
-    known = [float(value) for value in plain.drop_null().to_pylist()]
-    return [value for value in known if value == value]
-
-
-def strings(column: Any) -> Any | None:
-    """The column as Arrow strings, trimmed, if it is text or a dictionary of text; None if it is not."""
-    import pyarrow
-    from pyarrow import compute, types
-
-    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-    if not (types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)):
-        return None
-    return compute.utf8_trim_whitespace(column.cast(pyarrow.string()))
-
-
-def filled(column: Any) -> list[str]:
-    """The texts that are there, trimmed; of a dictionary of other values these as text."""
-    import pyarrow
-
-    texts = strings(column)
-    if texts is None:
-        texts = (
-            column.cast(column.type.value_type).cast(pyarrow.string())
-            if hasattr(column.type, "value_type")
-            else column.cast(pyarrow.string())
-        )
-    return [text for text in texts.to_pylist() if text is not None and text not in NULLS]
-
-
-def is_number(text: str) -> bool:
-    """Whether a text reads as a number, with nothing that only Python would allow.
-
-    >>> is_number("-1.5e3"), is_number("1_000"), is_number("inf"), is_number("Rome")
-    (True, False, True, False)
-    """
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text
-
-
-def _is_code(text: str) -> bool:
-    """Whether digits begin with a 0 that a number would not have."""
-    return re.fullmatch(r"0\d+", text) is not None
-
-
-# --- names ------------------------------------------------------------------------------------------------------------
-
-
-def refuse_bad_names(names: Sequence[str], path: str) -> None:
-    """Raise for columns that cannot be told apart."""
-    other = Phrase(", or {}", Argument("header", False)) if path else Phrase("")  # a frame has no header to speak of
-    met = set[str]()
-    for place, name in enumerate(names):
-        if not name.strip():
-            remedy = Phrase("name it{}", other)
-            raise DataError(f"column {place} has no name", source=path, remedy=remedy)
-        if name in met:
-            remedy = Phrase("rename one{}", other)
-            raise DataError(f"two columns are named {printable(name)!r}", source=path, remedy=remedy)
-        met.add(name)
+# --- the label --------------------------------------------------------------------------------------------------------
 
 
 def find_target(names: Sequence[str], columns: Sequence[Any] | None, declared: Declared, path: str) -> int | None:
@@ -384,28 +296,3 @@ def _looks_like_label(column: Any) -> bool:
     else:
         return False
     return whole and len(known) == len(column) and 2 <= len(set(known)) <= min(LABELS, len(known) / 2)
-
-
-def find(wanted: str | int, names: Sequence[str]) -> int | None:
-    """The column of this name, else at this place."""
-    if wanted in names:
-        return list(names).index(str(wanted))
-    trimmed = str(wanted).strip()
-    if trimmed in names:
-        return list(names).index(trimmed)
-    if not re.fullmatch("-?[0-9]{1,9}", str(wanted)):
-        return None
-    number = int(wanted)
-    return number % len(names) if -len(names) <= number < len(names) else None
-
-
-def find_place(option: str, wanted: str | int, names: Sequence[str], path: str) -> int:
-    """The place of a column that an option names; DataError, with what may have been meant, if there is none."""
-    found = find(wanted, names)
-    if found is not None:
-        return found
-    near = difflib.get_close_matches(str(wanted), names, n=1)
-    hint = f"; did you mean {printable(near[0])!r}?" if near else "."
-    raise DataError(
-        f"there is no column {printable(str(wanted))!r}{hint} Columns: {listed(names)}", source=path, argument=option
-    )

@@ -115,10 +115,14 @@ def first_rows(names: Sequence[str], batches: Iterator[Any]) -> tuple[list[Any],
 
 def bad_cell(cell: CellError, before: int) -> DataError:
     """What is wrong with a value, by its row in a table, of which so many came before this batch."""
-    remedy = cell.remedy
-    if isinstance(remedy, Phrase) and advises(remedy, "on_error"):  # a table has no lines that can be left out
-        remedy = Phrase("mend it, or {}", remedy.parts[-1])
-    return DataError(cell.message, row=before + cell.row, remedy=remedy)
+    return DataError(cell.message, row=before + cell.row, remedy=without_lines(cell.remedy))
+
+
+def without_lines(remedy: str | None) -> str | None:
+    """A remedy where no line can be left out, since there are none."""
+    if isinstance(remedy, Phrase) and advises(remedy, "on_error"):
+        return Phrase("mend it, or {}", remedy.parts[-1])
+    return remedy
 
 
 def _of_pandas(frame: Any) -> Batches:

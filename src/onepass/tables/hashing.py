@@ -88,9 +88,10 @@ def murmur3_of(name: bytes) -> int:
     >>> murmur3_of(b"2024") == hashed(b"2024")
     False
     """
-    text = np.frombuffer(bytearray(name), np.uint8)
+    found = np.empty(1, np.uint32)
     with np.errstate(over="ignore"):
-        return int(murmur3(text, np.uint64(0), np.uint64(text.size), np.uint64(0)))
+        _hash_all(np.frombuffer(bytearray(name), np.uint8), np.array([0, len(name)]), np.uint64(0), found)
+    return int(found[0])
 
 
 def hash_of(name: str, value: str) -> int:
