@@ -365,3 +365,26 @@ def test_a_withheld_certificate_equals_itself():  # its risk is NaN; dataclasses
         hash(one) == hash(other),
         one == certify(Pass("perceptron", conversion="cutoff").trace(), "average"),
     ) == (True, True, False)
+
+
+def test_no_certificate_is_said_to_be_sure_and_huge_numbers_are_rounded_up():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    run = Pass("perceptron", classes=[0, 1], cost={(0, 1): 1e308, (1, 0): 1e-308})
+    run.feed(X, (X[:, 0] > 0).astype(int))
+    for delta, said in ((1e-9, "1 - 1e-09"), (1e-300, "1 - 1e-300"), (0.05, "95 %")):
+        certificate = run.certificate(delta=delta)
+        assert f"robability {said}" in str(certificate)
+        assert f"robability {said}" in str(certificate.rates)
+        assert "100 %" not in f"{certificate} {certificate.rates}"
+    risk = run.certificate().risk
+    shown = float(str(run.certificate()).split("at most ")[1].split(". ")[0])
+    assert risk <= shown <= risk * 1.00001
+
+
+def test_what_is_not_yet_informative_is_said_in_plain_words():
+    run = Pass("perceptron", classes=[0, 1])
+    run.feed(np.eye(2), [0, 1])
+    first = str(run.certificate()).split(" (")[0]
+    assert first.startswith("Not yet informative: these rows do not show, with probability 95 %, that any share of new")
+    assert "0-1" not in first

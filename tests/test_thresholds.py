@@ -11,7 +11,8 @@ import oracles_scores
 import worlds_scores
 from onepass import LinearModel, ModelError
 from onepass.certificates import Confidence, Target, Threshold, border_levels, choose_threshold, target_of
-from onepass.certificates.threshold import LEVELS, cut_of, risk_at
+from onepass.certificates.threshold import cut_of
+from onepass.certificates.threshold_choice import LEVELS, risk_at
 
 RUNS = 200
 

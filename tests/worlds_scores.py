@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from onepass.certificates.probabilities import GROUPS, calibrate
-from onepass.certificates.threshold import DECLARED, Confidence, Target, choose_threshold
+from onepass.certificates.target import Confidence, Target
+from onepass.certificates.threshold_choice import DECLARED, choose_threshold
 
 BINS = np.arange(129)
 LOOKS = np.unique((32 * 1.15 ** np.arange(47)).astype(int))  # 32, 36, …, 19,800 rows

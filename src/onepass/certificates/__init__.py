@@ -14,7 +14,9 @@ from onepass.certificates.probabilities import Calibration, calibrate
 from onepass.certificates.rates import Rate, Rates, rates
 from onepass.certificates.rounding import round_down, round_up
 from onepass.certificates.score_bins import border_levels
-from onepass.certificates.threshold import Confidence, Target, Threshold, choose_threshold, target_of
+from onepass.certificates.target import Confidence, Target, target_of
+from onepass.certificates.threshold import Threshold
+from onepass.certificates.threshold_choice import choose_threshold
 from onepass.conversions.pricing import candidate_price
 
 __all__ = [

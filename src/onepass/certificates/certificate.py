@@ -10,7 +10,7 @@ from typing import Any
 
 from onepass.certificates.baseline import Baseline
 from onepass.certificates.rates import Rates
-from onepass.certificates.rounding import round_up
+from onepass.certificates.rounding import probability_text, round_up
 from onepass.certificates.threshold import Threshold
 from onepass.conversions import Choice
 from onepass.guards.drift import DriftEvidence
@@ -183,12 +183,17 @@ class Certificate:
     def __str__(self) -> str:
         if self.withheld is not None:
             return f"No certificate: {self.withheld}"
-        confidence = f"{100 * (1 - self.delta):.6g} %"
+        confidence = probability_text(self.delta)
         named = f"{self.conversion} {self.choice}".rstrip()
         rule = f"{named}, {self.bound}, {self.counted:,} of {self.rounds:,} rounds counted"
         rule += f", the best of {self.entries} entries, each at δ/{self.entries}" if self.entries > 1 else ""
         if not self.informative:
             kept = f"{self.threshold} " if self.threshold is not None else ""
+            if self.loss == "zero_one":
+                return kept + (
+                    f"Not yet informative: these rows do not show, with probability {confidence}, that any share of "
+                    f"new rows will be judged rightly ({rule})."
+                )
             return kept + (
                 f"Not yet informative: with probability {confidence} the {_WORDS[self.loss]} is at most its own bound "
                 f"{self.loss_bound:.4g} ({rule})."

@@ -249,6 +249,8 @@ def _best_betting(evidence: Evidence, conversion: Conversion, loss: Loss, delta:
     """The choice with the smallest bound. All are tested at the best μ so far; only one that beats it is bisected."""
     best = None
     for block in conversion.choices(evidence, loss):
+        if not block.value.size:  # nothing was frozen among rows that are not counted
+            continue
         level = delta * block.price
         if best is None or best.mu >= 1.0:  # nothing to say yet: the smallest value stands for all
             best = _pick(block, int(np.argmin(block.value)), 1.0)
@@ -263,8 +265,7 @@ def _best_betting(evidence: Evidence, conversion: Conversion, loss: Loss, delta:
             if found < best.mu or (found == best.mu and block.value[i] < best.value):
                 best = _pick(block, i, found)
             left = left[left != i]
-    assert best is not None
-    return best
+    return _Pick(1.0, 0, 0.0, 0, 1.0) if best is None else best
 
 
 def _best_dekel2008(evidence: Evidence, conversion: Conversion, loss: Loss, delta: float) -> _Pick:

@@ -13,7 +13,9 @@ import numpy as np
 from onepass.certificates.losses import of_costs
 from onepass.certificates.pair import best_candidate, candidate_risk, cost_risk
 from onepass.certificates.rates import Rates, positive_of, rates
-from onepass.certificates.threshold import MISS, Confidence, Target, Threshold, choose_threshold, risk_at
+from onepass.certificates.target import MISS, Confidence, Target
+from onepass.certificates.threshold import Threshold
+from onepass.certificates.threshold_choice import choose_threshold, risk_at
 from onepass.conversions.frozen import need_watched
 from onepass.conversions.frozen import prices as prices_of
 from onepass.costs import Costs

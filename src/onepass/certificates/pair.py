@@ -243,12 +243,13 @@ def lowered(log: float, rows: float) -> float:
 def enter_rows(direct: Floats, values: Floats, rows: Ints) -> None:
     """Add Σ ln(1 − c·X) over the candidate's rows to each direct bet's logarithm."""
     for k in range(direct.shape[1]):
-        log = 0.0
+        log, count = 0.0, 0
         for g in range(rows.shape[0]):
             for mine in range(rows.shape[1]):
+                count += rows[g, mine]
                 if rows[g, mine] > 0:
                     log += rows[g, mine] * math.log1p(-direct[0, k] * values[g, mine])
-        direct[1, k] += lowered(log, rows.sum())
+        direct[1, k] += lowered(log, count)
 
 
 @jit
@@ -256,15 +257,17 @@ def enter_pairs(pair: Floats, values: Floats, elder_rows: Ints, both: Ints) -> N
     """Add Σ ln(1 − c·X_i) over the elder's rows and Σ ln(1 + α·X_i − γ·X_J) over those of both to each pair bet's."""
     for k in range(pair.shape[1]):
         c, alpha, gamma = pair[0, k], pair[1, k], pair[2, k]
-        log = 0.0
+        log, count = 0.0, 0
         for g in range(both.shape[0]):
             for its in range(both.shape[1]):
+                count += elder_rows[g, its]
                 if elder_rows[g, its] > 0:
                     log += elder_rows[g, its] * math.log1p(-c * values[g, its])
                 for mine in range(both.shape[2]):
+                    count += both[g, its, mine]
                     if both[g, its, mine] > 0:
                         log += both[g, its, mine] * math.log1p(alpha * values[g, its] - gamma * values[g, mine])
-        pair[3, k] += lowered(log, elder_rows.sum() + both.sum())
+        pair[3, k] += lowered(log, count)
 
 
 @jit

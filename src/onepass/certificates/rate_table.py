@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from onepass.certificates.rounding import round_down, round_up
+from onepass.certificates.rounding import probability_text, round_down, round_up
 from onepass.errors import label_text
 from onepass.text_table import text_table
 
@@ -27,7 +27,7 @@ def lines(rates: Rates) -> list[str]:
     free = [_name(rate) for rate in rates.rates if rate.free]
     follows = f" (δ shared out among {rates.parts}; {free[0]} follows)" if free else ""
     whose = " of the ensemble's members, on average" if rates.covers == "members" else ""
-    said.append(f"With probability {100 * (1 - rates.delta):.6g} % all of them hold together{whose}{follows}.")
+    said.append(f"With probability {probability_text(rates.delta)} all of them hold together{whose}{follows}.")
     return said
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from onepass.certificates.losses import Losses, judged, must_be_frozen, positives
 from onepass.certificates.pair import class_risk, risk
-from onepass.certificates.rounding import round_down, round_up
+from onepass.certificates.rounding import probability_text, round_down, round_up
 from onepass.errors import ConversionError, DataError
 from onepass.labels import Label, sortable
 from onepass.trace.watched import Watched
@@ -157,7 +157,7 @@ class Rates:
         together = f"all {len(self.rates)} hold together"
         shown = paid if len(paid) <= SHOWN else sorted(paid, key=lambda rate: -rate.bound)[:SHOWN]
         more = "" if len(paid) <= SHOWN else f" (of {len(paid)}, the {SHOWN} with the largest bounds)"
-        probability = f"{100 * (1 - self.delta):.6g} %"
+        probability = probability_text(self.delta)
         follows = f"; the {_WORDS[free[0].name]} follows from these" if free else ""
         return (
             f"With probability {probability} {together} {self._subject}, at all times at once: "
