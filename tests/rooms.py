@@ -17,6 +17,7 @@ ROOMS = {
     "guards": ("test_drift*", "test_repeats", "test_duplicates", "test_structure", "test_labels"),
     "passes": (
         "test_passes",
+        "test_pass_parts",
         "test_joining",
         "test_watching",
         "test_same_bits",

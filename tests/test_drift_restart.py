@@ -199,3 +199,19 @@ def test_the_command_line_restarts_and_shows_the_regimes(tmp_path):
     assert "Are the rows exchangeable?" in (tmp_path / "w.html").read_text()
     assert len(LinearModel.load(tmp_path / "model").about["regimes"]) == 1
     assert invoke(program, ["verify", tmp_path / "model", tmp_path / "rows.csv"]).exit_code == 0
+
+
+@pytest.mark.parametrize("turns", [(3000,), (3000, 6000)])
+def test_rows_are_numbered_as_they_were_fed_whatever_came_before_the_first_round(turns):
+    X, y = turned(1, 3000 * len(turns) + 1000, *turns)
+    for on_drift in ("withhold", "restart"):
+        run = Pass("perceptron", classes=[-1, 1], n_features=4, uncounted_rows=800, on_drift=on_drift)
+        run.feed(X, y)
+        since = [regime.since for regime in run.regimes.ended] or [run.certificate().drift.since]
+        np.testing.assert_allclose(since, turns[: len(since)], atol=150)
+    assert len(since) == len(turns)
+    last = Pass("perceptron", classes=[-1, 1], n_features=4, uncounted_rows=800)
+    last.feed(X, y)
+    found = last.certificate().drift
+    assert f"noticed at row {found.alarm:,}, growing from row {found.since:,} on" in last.certificate().withheld
+    assert 3000 < found.alarm < 3300

@@ -6,12 +6,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from onepass import DataError, LinearModel, Pass, train
+from onepass import DataError, LimitError, LinearModel, ModelError, Pass, train
 from onepass.checkpoints import checkpoint
 from onepass.cli import main
 from onepass.conversions import CONVERSIONS
 from onepass.guards.order import join_label, observe_labels, order_reason, order_state
 from onepass.io import dump_svmlight
+from onepass.outputs import NEVER
 from oracles_joining import judged, perceptron
 from strategies import csr, cuts, dyadic
 from test_learners import same_state
@@ -79,6 +80,37 @@ def _never_said(run, X, classes, known):
     assert np.isfinite(model.decision(X)).all()
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_model_that_never_says_a_class_can_be_saved_loaded_and_shown(intercept, tmp_path):
+    """The candidate that is deployed was frozen before the last class joined."""
+    X, y = drawn(3, 1100, late=450)
+    path = tmp_path / "rows.csv"
+    lines = [",".join([*map(repr, row), label]) for row, label in zip(X.tolist(), y.tolist(), strict=True)]
+    path.write_text("\n".join(["a,b,c,d,e,label", *lines]) + "\n")
+    options = [] if intercept else ["--no-intercept"]
+    model, page = str(tmp_path / "m"), str(tmp_path / "page.html")
+    _done(["train", str(path), "--race", "off", "-q", "-o", model, "--report", page, *options])
+    found = LinearModel.load(model)
+    assert len(found.classes) == 4
+    assert (found.weights[0] == NEVER).any()
+    assert "never said" in (tmp_path / "page.html").read_text()
+    _done(["predict", model, str(path), "-o", str(tmp_path / "out.csv")])
+    _done(["inspect", model])
+    _done(["verify", model, str(path)])
+    _done(["report", model, "-o", str(tmp_path / "again.html")])
+    damaged = LinearModel.load(model)
+    damaged.weights[1, 0] = NEVER
+    damaged.save(tmp_path / "damaged")
+    with pytest.raises(ModelError, match="weights"):
+        LinearModel.load(tmp_path / "damaged")
+
+
+def _done(command):
+    with pytest.raises(SystemExit) as exit:
+        main(command)
+    assert exit.value.code == 0
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"fit_intercept": False}, {"conversion": "cutoff"}, {"uncounted_rows": 100}], ids=str
 )
@@ -115,6 +147,22 @@ def test_two_batches_and_their_rejection():
     assert same_state(run.state(), whole.state())
 
 
+@pytest.mark.parametrize("learner", ["perceptron", "adaptive"])
+def test_a_join_that_has_no_room_changes_nothing(learner):
+    """The third class has room and the fourth has not, in one batch, in a pass that started from rows not counted."""
+    X, y = drawn(7)
+    run = Pass(learner, uncounted_rows=50, max_watch_memory=8 * 5 * 3 * 2)
+    run.feed(X[:80], y[:80])
+    before = run.state()
+    with pytest.raises(LimitError, match="5 features × 4 classes × 2 watched models"):
+        run.feed(X[80:], y[80:])
+    assert same_state(run.state(), before)
+    run.feed(X[80:160], y[80:160])  # in which the third joins
+    run.check_state(before)
+    run.restore(before)
+    assert same_state(run.state(), before)
+
+
 REFUSED = {
     "hinge": ({"learner": "margin", "radius": 4.0}, "a certificate in hinge loss must know all classes"),
     "kept out": ({"conversion": "validation", "validation_fraction": 0.1}, "must know all classes beforehand"),
@@ -136,6 +184,17 @@ def test_a_class_that_may_not_join_changes_nothing(case):
     with pytest.raises(ValueError, match=message):
         run.feed(X[80:], y[80:])
     assert same_state(run.state(), before)
+
+
+@pytest.mark.parametrize("options", [{"positive": "apple"}, {"max_false_alarm": 0.1}], ids=str)
+def test_a_third_class_where_two_are_meant_is_an_error_with_its_row(options):
+    X, y = drawn(6)
+    run = Pass(**options)
+    run.feed(X[:80], y[:80])
+    with pytest.raises(DataError, match="here is a third: '") as error:
+        run.feed(X[80:], y[80:])
+    row = 80 + error.value.row
+    assert len(set(y[:row])) == 2 < len(set(y[: row + 1]))
 
 
 def test_the_order_alarm_grows_with_the_classes():

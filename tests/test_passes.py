@@ -603,3 +603,15 @@ def test_a_pass_tells_where_it_started():
     )
     with pytest.raises(ValueError, match="elapsed: "):
         Pass("perceptron", conversion="cutoff", elapsed=-1)
+
+
+def test_among_rows_that_are_not_counted_validation_certifies_nothing():
+    X, y = np.arange(40.0).reshape(20, 2) % 7, np.arange(20) % 2
+    run = Pass(conversion="validation", validation_fraction=0.3, classes=[0, 1], uncounted_rows=10)
+    run.feed(X[:9], y[:9])
+    assert run.certificate().withheld is not None
+    assert (run.certificate().counted, run.certificate().choice.value) == (0, None)
+    assert run.model().decision(X).shape == (20,)
+    run.feed(X[9:], y[9:])
+    assert run.certificate().choice.value
+    assert run.certificate().counted > 0

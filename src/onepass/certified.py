@@ -8,9 +8,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from onepass.certificates import Certificate
+from onepass.certificates import Certificate, Target, Threshold
+from onepass.certificates.deployed import threshold_of
+from onepass.conversions import conversion_named
 from onepass.errors import ConversionError
 from onepass.models import LinearModel
+from onepass.trace import Evidence
 from onepass.voted import VotedModel
 
 
@@ -77,6 +80,13 @@ class Certified(ABC):
             certificate = self._answer(self._question(choice, delta, bound, loss))
         return self._deploy(certificate, how)
 
+    def threshold_for(self, target: Target) -> Threshold:
+        """Where to cut the scores of the deployed model so that it keeps this target; see `Target.declared`."""
+        evidence, certificate = self._evidence_now(), self.certificate()
+        if not conversion_named(certificate.conversion).watched or not certificate.choice.value:
+            raise ConversionError("a threshold is found on the scores of a watched model: choose conversion='frozen'")
+        return threshold_of(evidence, certificate.choice.value, target, self.delta * self.delta_share)
+
     def _question(
         self,
         conversion: str | None = None,
@@ -84,6 +94,8 @@ class Certified(ABC):
         bound: str | None = None,
         loss: str | None = None,
     ) -> Question:
+        if delta is not None and not 0.0 < delta < 1.0:  # a share of it might look right
+            raise ValueError(f"delta: a number between 0 and 1 expected, got {delta!r}")
         return Question(
             conversion or self.conversion,
             (self.delta if delta is None else delta) * self.delta_share,
@@ -111,6 +123,10 @@ class Certified(ABC):
     @abstractmethod
     def _must_be_sound(self) -> None:
         """Raise if nothing may be given away of what was learned."""
+
+    @abstractmethod
+    def _evidence_now(self) -> Evidence:
+        """What certificates given now are of."""
 
     @abstractmethod
     def _answer(self, question: Question) -> Certificate:

@@ -9,10 +9,11 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from onepass.certificates import check, target_of
+from onepass.certificates.rates import positive_of
 from onepass.conversions import conversion_named
-from onepass.costs import cost_of
+from onepass.costs import Costs, cost_of, costs_of
 from onepass.errors import ConversionError
-from onepass.labels import MOST, Label, sortable
+from onepass.labels import MOST, Label, Labels, sortable
 from onepass.learners import Setting, has_own_rate, named
 
 ON_DRIFT = ("withhold", "restart", "ignore")  # what to do when the drift alarm rings
@@ -134,6 +135,29 @@ class Options:
         self._check_drift()
         if self.stop_at is not None and not self.stop_at > 0.0:
             raise ValueError(f"stop_at: a positive number expected, got {self.stop_at!r}")
+
+    @property
+    def bias(self) -> float:
+        """The constant feature: 1 with an intercept, 0 without."""
+        return 1.0 if self.fit_intercept else 0.0
+
+    @property
+    def widest(self) -> int:
+        """How many features there may be."""
+        return self.n_features or self.max_features
+
+    def costs(self, labels: Labels) -> Costs | None:
+        """What was declared of costs, by the numbers of these labels."""
+        return None if self.cost is None else costs_of(self.cost, labels.classes)
+
+    def _must_be_meant(self, labels: Labels) -> None:
+        """Raise unless `positive`, and a threshold, can speak of these labels."""
+        if self.positive is not None and len(labels.classes) >= 2:
+            if len(labels.classes) > 2:
+                raise ValueError(f"positive: one of two classes is meant, and here are {len(labels.classes)}")
+            positive_of(labels.classes, self.positive)
+        if self.target is not None and labels.count > 2:
+            raise ValueError(f"a {self.target}: a threshold cuts the scores of two classes; here are {labels.count}")
 
     def _check_drift(self) -> None:
         if self.on_drift not in ON_DRIFT:

@@ -1,58 +1,49 @@
 """Pass: the one mutable thing of the house, and a thin one: it holds parts, hands them rows and asks them.
 
-`intake` takes rows in, `scaling` brings them onto the ball, `learner_run` learns them and keeps the record,
-`candidates` are models that were frozen on the way, `guards` look for signs that the rows are no independent draws.
-Each part has its own state and its own check of it. Whatever way a stream is cut into `feed` calls, the same bits come
-out.
+`intake` takes rows in, `scaling` brings them onto the ball, `start` says where the run begins, `learner_run` learns and
+keeps the record, `observers` look at rows beside it: models that were frozen on the way, and guards that look for signs
+that the rows are no independent draws. Each part has its own state and its own check of it. Whatever way a stream is
+cut into `feed` calls, the same bits come out.
 """
 
 from __future__ import annotations
 
 import copy
-import math
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
-import numpy as np
-
+from onepass.agreement import frame_of, setting_of, terms_of
+from onepass.answers import Answers
 from onepass.background import Background
-from onepass.candidates import FrozenCandidates
-from onepass.certificates import Calibration, Certificate, Target, Threshold, calibrate, certified_loss, certify
-from onepass.certificates.deployed import threshold_of
-from onepass.certificates.rates import positive_of
-from onepass.certificates.score_bins import ScoreHistogram
-from onepass.certificates.score_bins import flip as flip_bins
+from onepass.caveats import Caveats
+from onepass.certificates import Certificate, certified_loss
 from onepass.certified import Certified, Question
 from onepass.conversions import conversion_named
-from onepass.conversions.frozen import prices
-from onepass.costs import Costs, costs_of
-from onepass.errors import ConversionError, DataError, LimitError, StoppedError
-from onepass.files import sha256
+from onepass.deployment import deployed_model
+from onepass.errors import ConversionError, DataError, LimitError, StoppedError, label_text
 from onepass.guards import Guards
-from onepass.guards.duplicates import Duplicates
 from onepass.heldout import held_out, stretch_end
 from onepass.intake import Batch, Intake
 from onepass.labels import DECLARE, Label, Labels, sortable
 from onepass.learners import Setting, has_own_rate
 from onepass.looks import last_look, next_look
 from onepass.models import LinearModel
+from onepass.observers import Observers
 from onepass.options import OPTIONS, Options
-from onepass.outputs import NEVER, outputs_of, spread_if
+from onepass.outputs import outputs_of
+from onepass.pass_trace import detached, trace_of
 from onepass.regimes import Regimes
 from onepass.regret_bound import Regret, regret
-from onepass.rows import AnyRows, Floats, Ints, must_be_finite, part, take
-from onepass.runs import RENEW, Carried, Frame, LearnerRun, UnsoundError, begin
-from onepass.runs.carrying import arrays_of
+from onepass.rows import AnyRows, Floats, Ints, part, take
+from onepass.runs import RENEW, LearnerRun, UnsoundError, begin
 from onepass.scaling import AUTO_ROWS, RowScaling
 from onepass.state_checks import is_count, need, need_fields
-from onepass.trace import Hypotheses, Survivor, Terms, Trace, Updates
-from onepass.trace.kinds import mistake_kinds
-from onepass.trace.tally import Tally
+from onepass.trace import Trace
 from onepass.voted import VotedModel
+from onepass.warm_start import WarmStart
 from onepass.watching import WatchedModels, next_freezing
-from onepass.watching.verdicts import Verdicts
 
 
 class Pass(Options, Certified):
@@ -155,52 +146,37 @@ class Pass(Options, Certified):
         self.rows = 0  # rows read
         self.rounds = 0  # rows learned from
         self.stopped = False
-        limit = self.n_features or self.max_features
         if classes is None and self.cost is not None:
             classes = sorted({label for label, _, _ in self.cost}, key=sortable)
-        self.intake = Intake(classes, self.n_features, limit, self.max_classes)
+        self.intake = Intake(classes, self.n_features, self.widest, self.max_classes)
         labels = self.intake.labels
         if labels.declared:
             self._must_be_meant(labels)
         if labels.count > 2 and not self.learner.several:
             raise ValueError(f"classes: {type(self.learner).__name__} learns two classes, got {labels.count}")
-        self._declared = self._origin = None if origin is None else self._starting(origin)
-        self._prepared: Floats | Carried | None = None  # what rows that are not counted have left
-        self._background = Background()
-        self.regimes = Regimes()
-        self.learner_run = self._begun_run()
         self.scaling = RowScaling(self.radius)
-        waits = self.uncounted_rows and self._starts_anywhere and not self.scaling.auto  # which measures more rows
-        self.counting = not waits
+        self.start = self._starting(origin)
+        self._background = Background()
+        self.observers = Observers(self, labels, self._background)
+        self.learner_run = self._begun_run()
         self.learner_run.declare(self._setting)
-        self.guards = self._guarding()
-        self.watched = self._watching() if self.watch else None
-        self.candidates = FrozenCandidates() if self.validation_fraction > 0.0 else None
-        self.verdicts: Verdicts | None = None  # of one watched model on the last rows, where somebody compares passes
-        self._void: tuple[str, ...] = ()
-        self._assumed: tuple[str, ...] = ()
-        self._cache: dict[Any, Any] = {}  # the trace and the certificates asked for since the last row
-        self._warned = False
-        if self.watched is not None:
-            self.watched.must_fit(self.n_features or 0)
+        self._caveats, self._answers, self._warned = Caveats(), Answers(), False
+        self.observers.must_fit(self.n_features or 0)
         self._widen(self.n_features or 0)
         certified_loss(self._trace(), self.conversion, self.loss)
 
+    def _starting(self, origin: Any) -> WarmStart:
+        """From where the run begins; radius="auto" itself measures more rows than others would not count."""
+        uncounted = 0 if self.scaling.auto else self.uncounted_rows
+        outputs, own_rate = self._outputs, has_own_rate(self.learner.rule(self._setting))
+        start = WarmStart(self.learner, origin, outputs, self.widest, self.elapsed, uncounted, own_rate=own_rate)
+        start.measured = AUTO_ROWS if self.scaling.auto else 0
+        return start
+
     def _begun_run(self) -> LearnerRun:
         """The learner at work, from where the present regime begins."""
-        needs_log = self.cutoffs == "all" or conversion_named(self.conversion).from_log
-        frame = Frame(
-            self._outputs,
-            self._bias,
-            self.n_features,
-            self.n_features or self.max_features,
-            self.max_trace_memory,
-            self._elapsed,
-            needs_log,
-            bool(self.watch),
-            mistake_kinds(self.intake.labels.count, self._costs).table,
-        )
-        return begin(self.learner, frame, self._background, self._origin)
+        frame = frame_of(self, self.intake.labels, self.start.elapsed)
+        return begin(self.learner, frame, self._background, self.start.origin)
 
     def __repr__(self) -> str:
         return f"<Pass of {self.learner!r}, {self.conversion}: {self.rounds:,} rounds, {self.mistakes:,} mistakes>"
@@ -208,51 +184,7 @@ class Pass(Options, Certified):
     def __copy__(self) -> Self:
         return copy.deepcopy(self)  # two passes that write into one log would write past its end
 
-    def _watching(self) -> WatchedModels:
-        hinge, classes = self.loss == "hinge", self.intake.labels.count
-        return WatchedModels(classes, self._bias, self.max_watch_memory, hinge=hinge, costs=self._costs)
-
-    @property
-    def _costs(self) -> Costs | None:
-        return None if self.cost is None else costs_of(self.cost, self.intake.labels.classes)
-
-    def _guarding(self) -> Guards:
-        return Guards(
-            self.intake.labels.count,
-            order=self.order_alarm,
-            repeats=self.repeat_alarm,
-            drift=bool(self.watch),
-            on_drift=self.on_drift,
-            seed=self.seed,
-        )
-
     # --- what it was made with ----------------------------------------------------------------------------------------
-
-    def _starting(self, origin: Any) -> Floats | Carried:
-        """The origin, checked, in an array of our own."""
-        if not self.learner.keeps_rows:
-            raise ConversionError(f"origin: {type(self.learner).__name__} starts at 0")
-        if self.learner.deltas != isinstance(origin, Carried):
-            raise ConversionError(
-                f"origin: {type(self.learner).__name__} starts from "
-                + ("what another run of it carried, or at 0" if self.learner.deltas else "weights")
-            )
-        given = [origin] if not isinstance(origin, Carried) else origin
-        arrays = [np.array(array, dtype=np.float64, order="C") for array in given]
-        weights = arrays[0]
-        if weights.ndim != 2 or weights.shape[1] != self._outputs or not len(weights):
-            raise ValueError(f"origin: weights (1 + features, {self._outputs}) expected, got shape {weights.shape}")
-        if len(weights) - 1 > (self.n_features or self.max_features):
-            raise ValueError(f"origin: {len(weights) - 1} features are more than the pass may have")
-        if not all(np.isfinite(array).all() for array in arrays):
-            raise ValueError("origin: finite numbers expected")
-        if self.learner.bounded and np.linalg.norm(weights) > 1.0 + 1e-9:
-            raise ValueError(f"origin: {type(self.learner).__name__} starts in the unit ball")
-        return Carried._make(arrays) if self.learner.deltas else weights
-
-    @property
-    def _origin_weights(self) -> Floats | None:
-        return self._origin.weights if isinstance(self._origin, Carried) else self._origin
 
     @property
     def options(self) -> dict[str, Any]:
@@ -262,9 +194,7 @@ class Pass(Options, Certified):
         return {
             "learner": repr(self.learner),
             "classes": list(labels.classes) if labels.declared else None,
-            "origin": None
-            if self._declared is None
-            else sha256(*(array.tobytes() for array in arrays_of(self._declared))),
+            "origin": self.start.digest,
             "elapsed": self.elapsed,
             **plain,
         }
@@ -272,15 +202,8 @@ class Pass(Options, Certified):
     @property
     def origin(self) -> Floats | None:
         """A copy of the weights that the pass started from; None: from 0."""
-        return None if self._origin_weights is None else self._origin_weights.copy()
-
-    @property
-    def _elapsed(self) -> int:
-        return self.elapsed + (self.uncounted_rows if self._prepared is not None else 0) + self.regimes.elapsed
-
-    @property
-    def _bias(self) -> float:
-        return 1.0 if self.fit_intercept else 0.0
+        weights = self.start.weights
+        return None if weights is None else weights.copy()
 
     @property
     def _outputs(self) -> int:
@@ -288,11 +211,7 @@ class Pass(Options, Certified):
 
     @property
     def _setting(self) -> Setting:
-        radius = self.scaling.radius
-        if radius is None:
-            return Setting(self.horizon, None, self.n_features)
-        fan = 1.0 if self._outputs == 1 else 2.0
-        return Setting(self.horizon, math.sqrt(fan * (radius * radius + self._bias)), self.n_features)
+        return setting_of(self, self.intake.labels, self.scaling.radius)
 
     # --- what it has come to ------------------------------------------------------------------------------------------
 
@@ -319,6 +238,21 @@ class Pass(Options, Certified):
         return last_look(self.rounds) if settled else None
 
     @property
+    def guards(self) -> Guards:
+        """What looks for signs that the rows are no independent draws."""
+        return self.observers.guards
+
+    @property
+    def watched(self) -> WatchedModels | None:
+        """The models that were frozen and are judged on later rows; None: none are."""
+        return self.observers.watched
+
+    @property
+    def regimes(self) -> Regimes:
+        """Stretches of the stream that a drift has ended."""
+        return self.start.regimes
+
+    @property
     def mistakes(self) -> int:
         """Mistakes made on the way."""
         self.learner_run.enter_tally()
@@ -336,13 +270,15 @@ class Pass(Options, Certified):
 
     def withhold(self, reason: str) -> None:
         """Give no certificate from now on: something that it assumes is known to be false."""
-        if reason not in self._void:
-            self._void = (*self._void, reason)
+        self._caveats.withhold(reason)
+
+    def doubts(self) -> tuple[str, ...]:
+        """Why the rows that were fed are no independent draws, if that shows; rows are numbered as they were fed."""
+        return self.guards.reasons(self.regimes.first - 1, self.start.untested)
 
     def assume(self, text: str) -> None:
         """Say one more thing in every certificate's list of assumptions."""
-        if text not in self._assumed:
-            self._assumed = (*self._assumed, text)
+        self._caveats.assume(text)
 
     # --- rows in ------------------------------------------------------------------------------------------------------
 
@@ -352,22 +288,29 @@ class Pass(Options, Certified):
         if self.stopped:
             raise StoppedError(f"the certificate has reached stop_at={self.stop_at}; set stop_at to None to go on")
         batch, run = self.intake.take(X, y), self.learner_run
-        self._must_be_meant(batch.labels)
         joins = len(batch.labels.classes) > self.intake.labels.count
+        if joins:
+            self._must_stay_two(batch)
+        self._must_be_meant(batch.labels)
         with self._background.running(len(batch.spans) > 1), run.rates_of(self.rounds, len(batch.y)):
             if joins:
                 self._learn_joining(batch)
             elif not self._learn_unchecked(batch):
                 self._learn_checked(self.intake.check(batch))
 
-    def _must_be_meant(self, labels: Labels) -> None:
-        """Raise unless `positive`, and a threshold, can speak of these labels."""
-        if self.positive is not None and len(labels.classes) >= 2:
-            if len(labels.classes) > 2:
-                raise ValueError(f"positive: one of two classes is meant, and here are {len(labels.classes)}")
-            positive_of(labels.classes, self.positive)
-        if self.target is not None and labels.count > 2:
-            raise ValueError(f"a {self.target}: a threshold cuts the scores of two classes; here are {labels.count}")
+    def _must_stay_two(self, batch: Batch) -> None:
+        """Raise, by its row, for a third class where only two can be meant."""
+        if self.target is None and self.positive is None:
+            return
+        known = self.intake.labels
+        what = "positive: one of two classes is meant" if self.target is None else f"a {self.target}"
+        what += "" if self.target is None else ": a threshold cuts the scores of two classes"
+        raise DataError(
+            f"{what}, and here is a third: {label_text(batch.labels.classes[known.count])!r}",
+            argument="y",
+            row=batch.labels.joining(known, batch.y)[0],
+            remedy="leave out rows of other classes",
+        )
 
     def _learn_joining(self, batch: Batch) -> None:
         """Learn rows among which classes join: those before, then, with one class more, on from its first row."""
@@ -391,7 +334,7 @@ class Pass(Options, Certified):
             why = f"{type(self.learner).__name__} learns two classes"
         elif self.learner_run.loss_bound is not None:
             why = "a certificate in hinge loss must know all classes beforehand"
-        elif self.candidates is not None:
+        elif self.observers.candidates is not None:
             why = "models judged on rows kept out must know all classes beforehand"
         else:
             return
@@ -401,24 +344,13 @@ class Pass(Options, Certified):
     def _join(self, labels: Labels) -> None:
         """A class joins with the next row: every part makes room for it."""
         self._background.join()
-        outputs = outputs_of(labels.count)
-        if self.watched is not None:
-            self.watched.must_fit(self.width, labels.count)
-        self.learner_run.join(outputs)
-        if self.watched is not None:
-            self.watched.join(labels.count, self.rounds)
-        self.guards.join(labels.count, labels.most, None if self.watched is None else self.watched.bins())
+        self.observers.must_fit(self.width, labels.count)
+        self.learner_run.join(outputs_of(labels.count))
+        self.observers.join(labels, self.rounds)
         self.intake.labels = labels
-        self._origin, self._prepared = self._of_outputs(self._origin), self._of_outputs(self._prepared)
-        self.regimes.origin = self._of_outputs(self.regimes.origin)
+        self.start.join(self._outputs)
         self.learner_run.agree(self._setting)
-        self._cache = {}
-
-    def _of_outputs(self, origin: Floats | Carried | None) -> Floats | Carried | None:
-        """A start with as many outputs as there are now."""
-        if isinstance(origin, Carried):
-            return origin._replace(weights=spread_if(origin.weights, self._outputs))
-        return None if origin is None else spread_if(origin, self._outputs)
+        self._answers.forget()
 
     def feed_one(self, X: Any, y: Any) -> bool:
         """Feed one row without the cost of looking at it in general; False, and nothing done, if it is no such case.
@@ -426,7 +358,7 @@ class Pass(Options, Certified):
         One dense float64 row of the declared width with one declared label: everything else goes by `feed`.
         """
         run = self.learner_run
-        general = self.stopped or self.scaling.auto or not self.counting or has_own_rate(run.rule)
+        general = self.stopped or self.scaling.auto or not self.start.counting or has_own_rate(run.rule)
         row = None if general else self.intake.one_row(X, y)
         if row is None or run.may_refuse(row[0], run.width, self.rounds):
             return False
@@ -435,10 +367,10 @@ class Pass(Options, Certified):
 
     def _learn_checked(self, batch: Batch) -> None:
         """Learn rows whose content was looked at."""
-        if self.watched is not None and self.rounds + len(batch.y) >= next_freezing(self.rounds):
-            self.watched.must_fit(max(batch.width, self.width))
+        if self.rounds + len(batch.y) >= next_freezing(self.rounds):
+            self.observers.must_fit(max(batch.width, self.width))
         refusable = self.learner_run.may_refuse(batch.rows, batch.width, self.rounds)
-        before = self.state() if refusable or self.scaling.measuring or not self.counting else None
+        before = self.state() if refusable or self.scaling.measuring or not self.start.counting else None
         self._widen(batch.width)
         try:
             self._learn_pieces(batch)
@@ -454,15 +386,15 @@ class Pass(Options, Certified):
         rows says what is wrong.
         """
         run, several = self.learner_run, len(batch.spans) > 1
-        plain = self.radius is None and self.candidates is None and self.stop_at is None and not has_own_rate(run.rule)
-        plain = plain and self.counting and self.on_drift != "restart"
+        plain = self.radius is None and self.stop_at is None and self.start.counting and self.on_drift != "restart"
+        plain = plain and self.observers.candidates is None and not has_own_rate(run.rule)
         if not plain or not (several or self.rounds + len(batch.y) < self._next_border()):
             return False
         before = run.mark(batch.rows, batch.columns, several)
         if before is None:
             return False
         own = self._own_state()
-        parts = copy.deepcopy([part.state() for part in self._beside()]) if several else None
+        seen = self.observers.mark() if several else None
         try:
             self._learn_pieces(batch, batch.columns)
             run.fold_if_due()
@@ -470,9 +402,8 @@ class Pass(Options, Certified):
             self._background.join()
             run.rewind(before)
             self._restore_own(own)
-            if parts is not None:  # of one piece they are shown the rows once these are learned
-                for part_, state in zip(self._beside(), parts, strict=True):
-                    part_.restore(state)
+            if seen is not None:  # of one piece they are shown the rows once these are learned
+                self.observers.rewind(seen)
             if isinstance(error, LimitError):
                 raise
             return False
@@ -495,10 +426,12 @@ class Pass(Options, Certified):
             self._measure(part(rows, 0, first), y[:first])
             rows, y = part(rows, first, len(y)), y[first:]
         fed, rows = rows, self.scaling.scale(rows)
-        if not self.counting:
+        if not self.start.counting:
             first = min(len(y), self.uncounted_rows - self.rows)
             self._prepare(part(rows, 0, first), part(fed, 0, first), y[:first], columns)
             rows, fed, y = part(rows, first, len(y)), part(fed, first, len(y)), y[first:]
+            if len(y):
+                self._begin_counting()
         fraction = self.validation_fraction
         held = held_out(self.seed, self.rows, len(y), fraction) if fraction else None
         done = 0
@@ -508,7 +441,7 @@ class Pass(Options, Certified):
             stretch, labels = _slice(rows, y, done, stop)
             if held is not None:
                 out = held[done:stop]
-                self._validate(take(stretch, out), labels[out])
+                self.observers.validate(take(stretch, out), labels[out], self.learner_run)
                 stretch, labels = take(stretch, ~out), labels[~out]
             self._learn_stretch(stretch, labels, columns)
             self._observe(*_slice(fed, y, done, stop))
@@ -521,30 +454,15 @@ class Pass(Options, Certified):
         if not len(y):
             return
         self.learner_run.learn(rows, y, self.rounds, columns)
-        if self.watched is not None:
-            bound = self.learner_run.loss_bound or 0.0
-            self._background.submit(self._watch, rows, y, self.rounds, self.learner_run.width, bound)
+        self.observers.watch(rows, y, self.rounds, self.learner_run)
         self.rounds += len(y)
         if self.learner.tracks_norm and self.rounds % RENEW == 0:
             self.learner_run.settle_norm()
 
-    def _watch(self, rows: AnyRows, y: Ints, rounds: int, width: int, bound: float) -> None:
-        """Show the watched models rows that came after so many rounds, and the drift alarm what they make of them."""
-        assert self.watched is not None
-        cells = self.watched.watch(rows, y, rounds, width, bound)
-        self.guards.observe_cells(cells, rounds)
-        if self.verdicts is not None:
-            self.verdicts.note(cells, rounds)
-
-    def _freeze(self, rounds: int, sum_so_far: Callable[[], Floats]) -> None:
-        assert self.watched is not None
-        for tester, bins in self.watched.freeze(rounds, sum_so_far).items():
-            self.guards.begin_segment(tester, bins)
-
     def _observe(self, rows: AnyRows, y: Ints) -> None:
         """Show the guards the rows as they were fed, beside the learning."""
         self.rows += len(y)
-        self._background.submit(self.guards.observe, rows, y)
+        self.observers.observe(rows, y)
 
     def _measure(self, rows: AnyRows, y: Ints) -> None:
         """radius="auto": the first rows only tell how long rows are."""
@@ -555,43 +473,35 @@ class Pass(Options, Certified):
             self.learner_run.declare(self._setting)
 
     def _prepare(self, rows: AnyRows, fed: AnyRows, y: Ints, columns: int | None) -> None:
-        """Learn rows that no certificate counts; after the last of them the counting run starts from what they left."""
+        """Learn rows that no certificate counts."""
         if len(y):
             self.learner_run.learn(rows, y, self.rounds, columns)
             self.rounds += len(y)
-        self._observe(fed, y)
-        self._cache = {}
-        if self.rows >= self.uncounted_rows:
-            self._background.join()
-            self.counting = True
-            self._start_from(self.learner_run.carried(), self.learner_run.width)
+            self._observe(fed, y)
+        self._answers.forget()
 
-    @property
-    def _starts_anywhere(self) -> bool:
-        """Whether a run of this learner can start from the weights of another."""
-        return self.learner.keeps_rows and not has_own_rate(self.learner_run.rule)
+    def _begin_counting(self) -> None:
+        """With the row after them the counting run starts from what they left; without one, they are all there is."""
+        self._background.join()
+        self.start.count_from(self.learner_run.carried())
+        self._begin(self.learner_run.width)
 
-    def _start_from(self, origin: Floats | Carried, width: int) -> None:
-        """The run from here on is one of its own, from these weights."""
-        self._prepared = self._origin = origin
+    def _begin(self, width: int) -> None:
+        """A run of so many features begins, and is counted."""
         self.learner_run, self.rounds = self._begun_run(), 0
         self.learner_run.declare(self._setting)
+        self._answers.forget()
         self._widen(width)
 
     def _widen(self, width: int) -> None:
         self.learner_run.widen(width)
-        if self.candidates is not None:
-            self.candidates.widen(self.learner_run.width)
+        self.observers.widen(self.learner_run.width)
 
     # --- between rows -------------------------------------------------------------------------------------------------
 
     def _next_border(self) -> int:
         """The next round at which something happens between two rows; fixed by the round alone."""
-        border = self.rounds + (1 << 62)
-        if self.watched is not None:
-            border = min(border, next_freezing(self.rounds))
-        if self.candidates is not None:
-            border = min(border, 1 << self.rounds.bit_length())
+        border = self.observers.next_freezing(self.rounds)
         if self.stop_at is not None or self.on_drift == "restart":
             border = min(border, next_look(self.rounds))
         if self.learner.tracks_norm:
@@ -600,13 +510,8 @@ class Pass(Options, Certified):
 
     def _between(self, t: int) -> None:
         """Freeze candidates and look at the certificate, each at its rounds."""
-        if self.watched is not None and next_freezing(t - 1) == t:
-            self._background.submit(self._freeze, t, self.learner_run.sum_so_far(t))
-            self._cache = {}
-        if self.candidates is not None and t & (t - 1) == 0:
-            self._background.join()
-            self.candidates.freeze(t.bit_length() - 1, self._trace().last)
-            self._cache = {}
+        if self.observers.freeze(t, self.learner_run, lambda: self._trace().last):
+            self._answers.forget()
         if self.stop_at is not None and next_look(t - 1) == t:
             self._background.join()
             certificate = self._answer(self._question())
@@ -614,145 +519,46 @@ class Pass(Options, Certified):
             self.stopped = fine and not self.guards.one_label_only
         if self.on_drift == "restart" and next_look(t - 1) == t and not self.stopped:
             self._background.join()
-            found = self.guards.drifted
+            found = self.guards.drifted_after(self.start.untested)
             if found is not None and found.alarm:
-                self.regimes.restart(self.rows, t, self.mistakes, found, self.learner_run.carried())
+                self.start.restart(self.rows, t, self.mistakes, found, self.learner_run.carried())
                 self.guards.restart()
                 self._begin_regime()
 
     def _begin_regime(self) -> None:
         """All that is counted begins anew, and the learner goes on from what it has come to."""
-        width = self.learner_run.width
-        start = self._declared if self._prepared is None else self._prepared
-        self._origin = self._of_outputs(self.regimes.origin if self.regimes.ended else start)
-        self.learner_run, self.rounds, self._cache = self._begun_run(), 0, {}
-        self.learner_run.declare(self._setting)
-        self.watched = self._watching() if self.watch else None
-        self._widen(width)
-
-    def _validate(self, rows: AnyRows, y: Ints) -> None:
-        """Judge the candidates of `validation` on rows kept out of the pass."""
-        if self.candidates is not None and len(y):
-            self.candidates.watch(self._bias, rows, y, self.learner_run.loss_bound or 0.0)
-
-    def _beside(self) -> list[Guards | WatchedModels]:
-        """The parts that look at rows beside the learning."""
-        return [self.guards] if self.watched is None else [self.guards, self.watched]
+        self.start.begin(self._outputs)
+        self.observers.begin(self, self.intake.labels)
+        self._begin(self.learner_run.width)
 
     # --- what it leaves behind ----------------------------------------------------------------------------------------
 
     def trace(self) -> Trace:
         """What the pass has left behind so far: a value that later feeding does not change."""
         self._must_be_sound()
-        trace = self._trace()
-        self.learner_run.log_shared = True
-        tally = Tally._make(array.copy() for array in trace.tally)
-        columns = trace.columns.copy() if trace.columns is not None else None
-        watched = None if self.watched is None else self.watched.models().__getitem__
-        hypotheses = replace(trace.hypotheses, columns=columns, watched=watched)
-        return replace(
-            trace,
-            tally=tally,
-            hypotheses=hypotheses,
-            transitions=self.guards.transitions,
-            streams=self.guards.streams,
-            duplicates=trace.duplicates and Duplicates._make(array.copy() for array in trace.duplicates),
-        )
+        return detached(self._trace(), self.learner_run, self.observers)
 
     def _trace(self) -> Trace:
         """The trace, sharing arrays with the pass: for use before the next row."""
-        self.learner_run.enter_tally()
-        void = tuple(dict.fromkeys((*self._void, *self._too_early(), *self.guards.reasons())))
-        assumed = (*self._assumed, *self.regimes.words)
+        void = tuple(dict.fromkeys((*self._caveats.void, *self.start.reasons(self.rows), *self.doubts())))
+        assumed = (*self._caveats.assumed, *self.regimes.words)
         now = (self.rows, self.rounds, void, assumed)
-        if self._cache.get("now") == now:
-            known: Trace = self._cache["trace"]
-            return known
-        log, columns, ledger = self.learner_run.kept_log(), self.learner_run.columns(), self.learner_run.ledger
-        alive, last = self.rounds - ledger.since, self.learner_run.last()
-        trace = Trace(
-            terms=Terms(
-                self.learner,
-                self._setting,
-                self.intake.labels.count,
-                self._bias,
-                self.learner_run.loss_bound,
-                self.horizon,
-                self.cutoffs,
-                self.intake.labels.classes,
-                self.expected_rows,
-                self.positive,
-                self.cost,
-                None if self.target is None else (self.target.kind, self.target.limit),
-            ),
-            rounds=self.rounds,
-            updates=ledger.updates,
-            alive=alive,
-            tally=ledger.tally,
-            first=ledger.first or Survivor(0, self.rounds, None),
-            ended=None if log is None else Updates(log.round, log.margin, log),
-            pocket=None if columns is None else columns.longest(ledger.updates, alive),
-            fineness=3 if columns is None else columns.bits,
-            candidates=None if self.candidates is None else self.candidates.losses(),
-            watched=None if self.watched is None else self.watched.evidence(),
-            void=void,
-            assumed=assumed,
-            transitions=self.guards.transitions,
-            dropped=self.learner_run.dropped,
-            duplicates=self.guards.counted,
-            drift=self.guards.drifted,
-            elapsed=self._elapsed,
-            hypotheses=Hypotheses(
-                last=last,
-                rounds=self.rounds,
-                alive=alive,
-                bias=self._bias,
-                log=log,
-                columns=columns,
-                total=self.learner_run.total(self.rounds, last),
-                origin=self._origin_weights,
-                frozen={} if self.candidates is None else self.candidates.frozen(),
-                watched=None if self.watched is None else self.watched.model,
-            ),
-        )
-        self._cache = {"now": now, "trace": trace}
-        return trace
+        return self._answers.trace(now, partial(self._new_trace, void, assumed))
 
-    def _too_early(self) -> tuple[str, ...]:
-        """Why there is no certificate of the first rows."""
-        if self.uncounted_rows and not self._starts_anywhere and not self.scaling.auto:
-            return (
-                f"the first {self.uncounted_rows} rows decided how all are read, and {type(self.learner).__name__} "
-                "cannot start anew after them: declare what every column is",
-            )
-        if self.counting:
-            return ()
-        return (
-            f"the first {self.uncounted_rows} rows decided how all are read, no certificate counts them, and there "
-            f"were only {self.rows} (declare what every column is, and all of them count)",
-        )
+    def _new_trace(self, void: tuple[str, ...], assumed: tuple[str, ...]) -> Trace:
+        run = self.learner_run
+        terms = terms_of(self, self.intake.labels, self._setting, run.loss_bound)
+        return trace_of(terms, run, self.observers, self.start, self.rounds, void, assumed)
 
     def _must_be_sound(self) -> None:
-        """Of weights that are no finite numbers nothing is given away: looked at once, and not in the loop.
-
-        A weight that is no finite number never becomes one again: the last hypothesis tells for all of them.
-        """
-        trace = self._trace()
-        if "finite" not in self._cache:
-            must_be_finite(trace.last)
-            self._cache["finite"] = True
+        self._answers.must_be_sound(self._trace())
 
     def _answer(self, question: Question) -> Certificate:
         """The certificate of the trace as it is now, made once for each question."""
-        trace, declared = self._trace(), self._question()
-        if question not in self._cache:
-            found = certify(trace, question.conversion, delta=question.delta, bound=question.bound, loss=question.loss)
-            if question != declared:
-                own = self._answer(declared)
-                found = replace(found, deployed=(found.conversion, found.choice) == (own.conversion, own.choice))
-            self._cache[question] = found
-        known: Certificate = self._cache[question]
-        return known
+        return self._answers.certificate(self._trace(), question, self._question())
+
+    def _evidence_now(self) -> Trace:
+        return self._trace()
 
     def _must_have_learned(self) -> None:
         if not self.rounds and self.scaling.auto and self.rows:
@@ -767,51 +573,9 @@ class Pass(Options, Certified):
         if self.notes and not self._warned:
             self._warned = True
             warnings.warn(self.notes[0], UserWarning, stacklevel=3)
-        certificate, trace = replace(certificate, deployed=True), self._trace()
-        met = self.intake.labels.classes
-        flip = -1.0 if self.classes != met and len(met) == 2 else 1.0
-        order = [met.index(label) for label in self.classes] if len(met) > 2 else [0]
-        conversion, value = conversion_named(certificate.conversion), certificate.choice.value
-        if how == "combine":
-            weights = conversion.weights(trace, value)
-            must_be_finite(weights)  # a sum may overflow where its parts do not
-            weights = flip * weights[:, order]
-            about, bias = self._about(certificate), 1.0 if (weights[0] == NEVER).any() else self._bias
-            decided = self._decided(certificate, trace, flip)
-            return LinearModel(weights, self.classes, bias, self.scaled_onto, about, *decided)
-        q = conversion.members(trace, value)
-        if trace.hypotheses.origin is not None:
-            raise ConversionError("vote: not offered for a pass that started from an origin; use how='combine'")
-        trace.need_updates("vote")
-        assert trace.log is not None
-        log = trace.log._replace(a=flip * trace.log.a)
-        if len(met) > 2:
-            log = log.relabelled(np.argsort(order), len(met))
-        return VotedModel(log, q, len(trace.last) - 1, self.classes, self._bias, self.scaled_onto)
-
-    def _decided(
-        self, certificate: Certificate, trace: Trace, flip: float
-    ) -> tuple[float, Calibration | None, ScoreHistogram | None]:
-        """(where scores are cut, what makes probabilities of them, their histogram) of a watched model."""
-        frozen = certificate.choice.value
-        if not (conversion_named(certificate.conversion).watched and frozen) or trace.watched is None:
-            return 0.0, None, None
-        kept = certificate.threshold
-        cut = kept.cut(flipped=flip < 0.0) if kept is not None and kept.reached else 0.0
-        counts = trace.watched.counts
-        slot = counts.slot_of(frozen)
-        bins, borders = counts.bins[slot], counts.borders[slot]
-        if flip < 0.0:
-            bins, borders = flip_bins(bins, borders)
-        seen = ScoreHistogram(borders, bins.sum(axis=0), float(prices(trace)[slot]))
-        return cut, calibrate(bins, borders, cut, self.intake.labels.count), seen
-
-    def threshold_for(self, target: Target) -> Threshold:
-        """Where to cut the scores of the deployed model so that it keeps this target; see `Target.declared`."""
-        trace, certificate = self._trace(), self.certificate()
-        if not conversion_named(certificate.conversion).watched or not certificate.choice.value:
-            raise ConversionError("a threshold is found on the scores of a watched model: choose conversion='frozen'")
-        return threshold_of(trace, certificate.choice.value, target, self.delta * self.delta_share)
+        certificate = replace(certificate, deployed=True)
+        about = partial(self._about, certificate)
+        return deployed_model(self._trace(), certificate, how, self.classes, self.scaled_onto, about)
 
     def _about(self, certificate: Certificate) -> dict[str, Any]:
         """What a model file says of where the model comes from: plain values, and no clock."""
@@ -840,13 +604,8 @@ class Pass(Options, Certified):
 
         Not copied, it shares arrays with the pass: store it before the next row.
         """
-        state = self._own_state() | {
-            "guards": self.guards.state(),
-            "candidates": None if self.candidates is None else self.candidates.state(),
-            "watched": None if self.watched is None else self.watched.state(),
-            "learner": self.learner_run.state(),
-            "origin": None if self._prepared is None else arrays_of(self._prepared),
-        }
+        parts = self.start.state() | self.observers.state()
+        state = self._own_state() | parts | {"learner": self.learner_run.state()}
         return copy.deepcopy(state) if copied else state
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -861,18 +620,12 @@ class Pass(Options, Certified):
         rounds = state["rounds"]
         need(rounds <= state["rows"], "rounds")
         need(type(state["stopped"]) is bool, "stopped")
-        for name in ("void", "assumed"):
-            need(isinstance(state[name], tuple) and all(isinstance(text, str) for text in state[name]), name)
+        self._caveats.check_state(state)
         labels = self.intake.labels_of(state["intake"])
         if labels.count != self.intake.labels.count:  # its parts are those of so many classes
-            later = copy.deepcopy(self)
-            later._adopt_labels(labels)
-            later.check_state(state)
+            self._of_labels(labels).check_state(state)
             return
-        self.regimes.check_state(state["regimes"], state["rows"], self._outputs, 2 if self.learner.deltas else 1)
-        need(self.on_drift == "restart" or not state["regimes"]["ended"], "the regimes")
-        need(type(state["counting"]) is bool, "counting")
-        self._check_origin(state["origin"], state["counting"])
+        self.start.check_state(state, state["rows"], self._outputs, self.on_drift == "restart")
         if len(state["regimes"]["ended"]) != len(self.regimes.ended):  # its parts are those of a later regime
             later = copy.deepcopy(self)
             later._adopt_start(copy.deepcopy(state))
@@ -881,75 +634,54 @@ class Pass(Options, Certified):
         self.scaling.check_state(state["scaling"])
         width = self.learner_run.check_state(state["learner"], rounds)
         self.intake.check_state(state["intake"], width)
-        self.guards.check_state(state["guards"], rounds)
-        need((state["candidates"] is None) == (self.candidates is None), "the candidates")
-        if self.candidates is not None:
-            self.candidates.check_state(state["candidates"], (1 + width, self._outputs))
-        need((state["watched"] is None) == (self.watched is None), "the watched models")
-        if self.watched is not None:
-            self.watched.check_state(state["watched"], rounds, width)
-
-    def _check_origin(self, origin: Any, counting: bool) -> None:
-        """What the first rows left, where they were not counted, is what a run can start from."""
-        started = bool(self.uncounted_rows) and counting and not self.scaling.auto and self._starts_anywhere
-        need((origin is not None) == started, "the origin")
-        if started:
-            need(isinstance(origin, tuple) and all(isinstance(array, np.ndarray) for array in origin), "the origin")
-            try:
-                self._starting(Carried._make(origin) if self.learner.deltas else origin[0])
-            except (ValueError, TypeError, ConversionError):
-                need(False, "the origin")
+        self.observers.check_state(state, rounds, (1 + width, self._outputs))
 
     def _own_state(self) -> dict[str, Any]:
         """The part of the state that is no arrays: values that nothing changes in place."""
         return {
             "rows": self.rows,
             "rounds": self.rounds,
-            "counting": self.counting,
             "stopped": self.stopped,
-            "void": self._void,
-            "assumed": self._assumed,
-            "regimes": self.regimes.state(),
             "intake": self.intake.state(),
             "scaling": self.scaling.state(),
+            **self._caveats.state(),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Go on from a state that nobody else holds."""
         self._adopt_start(state)
         self._restore_own(state)
-        self.guards.restore(state["guards"])
-        if self.candidates is not None:
-            self.candidates.restore(state["candidates"])
-        if self.watched is not None:
-            self.watched.restore(state["watched"])
+        self.observers.restore(state)
         self.learner_run.restore(state["learner"])
         self.learner_run.agree(self._setting)
 
     def _adopt_start(self, state: dict[str, Any]) -> None:
         """Begin where the run of the state began: with its classes, after rows that are not counted, after a drift."""
-        if (labels := state["intake"]["labels"]).count != self.intake.labels.count:
-            self._adopt_labels(labels)
-        if state["counting"] == self.counting and len(state["regimes"]["ended"]) == len(self.regimes.ended):
+        labels = state["intake"]["labels"]
+        alike = labels.count == self.intake.labels.count
+        if alike and self.start.began_alike(state):
             return
-        kept, self.counting = state["origin"], state["counting"]
-        self._prepared = None if kept is None else Carried._make(kept) if self.learner.deltas else kept[0]
-        self.regimes.restore(state["regimes"])
+        self.start.restore(state)
+        if not alike:
+            self.intake.labels = labels
+            self.observers.meet(self, labels)
         self._begin_regime()
 
-    def _adopt_labels(self, labels: Labels) -> None:
-        """Parts of so many classes, from where the present regime begins."""
-        self.intake.labels = labels
-        self.guards = self._guarding()
-        self._begin_regime()
+    def _of_labels(self, labels: Labels) -> Self:
+        """A pass with the same options that has met these labels, and no row."""
+        twin = copy.deepcopy(self)
+        twin.intake.labels = labels
+        twin.observers.meet(twin, labels)
+        twin.start.forget()
+        twin._begin_regime()
+        return twin
 
     def _restore_own(self, state: dict[str, Any]) -> None:
         self.rows, self.rounds, self.stopped = state["rows"], state["rounds"], state["stopped"]
-        self.counting = state["counting"]
-        self._void, self._assumed = state["void"], state["assumed"]
+        self._caveats.restore(state)
         self.intake.restore(state["intake"])
         self.scaling.restore(state["scaling"])
-        self._cache = {}
+        self._answers.forget()
 
     def without_rows(self) -> Pass:
         """This pass with its update rows folded into columns, to be stored; with its rows, where columns have no room.
@@ -962,7 +694,7 @@ class Pass(Options, Certified):
             return self
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        twin.learner_run, twin._cache = folded, {}
+        twin.learner_run, twin._answers = folded, Answers()
         return twin
 
 

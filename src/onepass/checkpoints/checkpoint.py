@@ -24,7 +24,7 @@ from onepass.checkpoints.tensors import BEGINNING, CHECKPOINT, read, write
 from onepass.container import Array, regular
 from onepass.errors import CheckpointError, LimitError, ResumeError, printable
 from onepass.files import sweep
-from onepass.io.stream import Position
+from onepass.io.position import Position
 from onepass.passes import Pass  # noqa: F401 - the examples need it
 
 FORMAT = 2

@@ -19,8 +19,8 @@ from onepass.guards.duplicates import Duplicates
 from onepass.guards.order import Order
 from onepass.guards.repeats import Repeats
 from onepass.io.chunk import Origin
+from onepass.io.position import Position
 from onepass.io.sources import Identity
-from onepass.io.stream import Position
 from onepass.labels import Labels
 from onepass.runs.shifting import Lazy
 from onepass.trace import Survivor

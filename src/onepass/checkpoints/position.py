@@ -9,8 +9,8 @@ import numpy as np
 from onepass.errors import CheckpointError
 from onepass.io.chunk import Origin
 from onepass.io.formats import FORMATS
+from onepass.io.position import Position
 from onepass.io.sources import Identity
-from onepass.io.stream import Position
 from onepass.state_checks import is_count
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from onepass.conversions.choices import Choice, Choices, Conversion, Loss, totals
+from onepass.conversions.single import Last
 from onepass.errors import ConversionError
 from onepass.rows import Floats, Ints
 from onepass.trace import CandidateLosses, Evidence, Trace
@@ -40,8 +41,9 @@ class Validation(Conversion):
         raise ConversionError("validation deploys one candidate: there is nothing to vote on")
 
     def weights(self, trace: Trace, value: int | None) -> Floats:
+        """The candidate; before there is one (among rows that are not counted), the last hypothesis."""
         self._judged(trace)
-        return trace.hypotheses.frozen[value or 0].copy()
+        return trace.hypotheses.frozen[value].copy() if value else Last().weights(trace, None)
 
     def describe(self, value: int) -> Choice:
-        return Choice(value, f"frozen at round {value:,}")
+        return Choice(value, f"frozen at round {value:,}") if value else Choice(None, "not yet: the last hypothesis")

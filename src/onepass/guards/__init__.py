@@ -138,21 +138,31 @@ class Guards:
         self.repeats = observe_prints(self.repeats, prints)
         self.duplicates = count_rows(self.duplicates, rows, y, prints)
 
-    def reasons(self) -> tuple[str, ...]:
-        """Why no certificate may be given, if there is a reason."""
+    def reasons(self, before: int = 0, untested: int = 0) -> tuple[str, ...]:
+        """Why no certificate may be given, if there is a reason.
+
+        So many rows were fed before those whose order is looked at, and so many of these before the first that can be
+        tested for drift: with them the reasons speak of rows as the user counts them.
+        """
         self.flush()
         found = (
-            order_reason(self.order) if self.watches_order else None,
+            order_reason(self.order, before) if self.watches_order else None,
             repeat_reason(self.repeats) if self.watches_repeats else None,
-            None if (found := self.drifted) is None or not self._withholds_drift else drift_reason(found),
+            drift_reason(drift)
+            if (drift := self.drifted_after(before + untested)) is not None and self._withholds_drift
+            else None,
         )
         return tuple(reason for reason in found if reason is not None)
 
     @property
     def drifted(self) -> DriftEvidence | None:
-        """The evidence that rows drift; None: it is not tested."""
+        """The evidence that rows drift, by the number of the round; None: it is not tested."""
+        return self.drifted_after(0)
+
+    def drifted_after(self, before: int) -> DriftEvidence | None:
+        """The same where so many rows were fed before the first round."""
         self._test()
-        return drift_evidence(self.drift) if self.watches_drift else None
+        return drift_evidence(self.drift).later(before) if self.watches_drift else None
 
     @property
     def one_label_only(self) -> bool:

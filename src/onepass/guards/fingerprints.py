@@ -44,7 +44,7 @@ def _print_rows(rows, i, label):  # type: ignore[no-untyped-def]
     s = np.uint64(label + 2) * BASE2 + size
     if size <= np.uint64(SAMPLE):
         while j < end:
-            s = _stirred(s, np.uint32(rows.indices[j]), rows.values[j])
+            s = _stirred(s, np.uint64(np.uint32(rows.indices[j])), rows.values[j])
             j += np.uint64(1)
         return finalize(s)
     all_of_them = np.uint64(rows.indices[end - np.uint64(1)]) + np.uint64(1) == size

@@ -136,7 +136,7 @@ def joint_order_reason(labels: LabelTransitions, where: str) -> str | None:
 def _order_words(where: str) -> str:
     return (
         f"the labels come in an order that independent draws would not show (noticed at {where}): "
-        "sorted or clustered data? Shuffle the whole data set first"
+        "sorted or clustered data? Shuffle the whole data set first, unless it is a stream in time order"
     )
 
 
@@ -145,11 +145,11 @@ def one_label_only(order: Order) -> bool:
     return bool(np.count_nonzero(order.seen) == 1)
 
 
-def order_reason(order: Order) -> str | None:
-    """Why no certificate may be given, if the alarm rang."""
+def order_reason(order: Order, before: int = 0) -> str | None:
+    """Why no certificate may be given, if the alarm rang; so many rows were fed before those it has seen."""
     if not order.place[2]:
         return None
-    return _order_words(f"row {int(order.place[2]):,}")
+    return _order_words(f"row {before + int(order.place[2]):,}")
 
 
 def check_order(order: Any, pattern: Order) -> None:
