@@ -9,7 +9,10 @@ covers all rounds as if one machine had read them.
     executors  who runs tasks: Dask, or this process     clusters   connecting, local workers, versions
     watching   rows that watch earlier waves' models     candidates these models, and what all rows showed of them
     learning   the steps and the waves                   merged     what stands where a pass would
-    racing     entries that learn from the same chunks
+    beginning  what every chunk must know beforehand     waves      a run, wave after wave
+    waves_done what they have come to, and its state     progress   what is told while it goes
+    wave_certificates  what is certified on the way      wave_sums  vectors that the workers send
+    wave_exchange      what goes to the workers          racing     entries that learn from the same chunks
     lloyd      k-means‖ and Lloyd by partial sums
 
 Only this room imports Dask.
@@ -17,12 +20,13 @@ Only this room imports Dask.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from onepass._exports import exported
 
 _HOME = {
     "Merged": "merged",
-    "Progress": "learning",
+    "Progress": "progress",
     "connect": "clusters",
     "cut": "inputs",
     "fit": "fitting",
@@ -34,9 +38,7 @@ __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'onepass.scale' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"onepass.scale.{_HOME[name]}"), name)
+    return exported(__name__, _HOME, name)
 
 
 def __dir__() -> list[str]:

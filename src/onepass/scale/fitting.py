@@ -8,7 +8,8 @@ import numpy as np
 
 from onepass.race import entries_named
 from onepass.scale.inputs import cut
-from onepass.scale.learning import Watch, learn
+from onepass.scale.learning import learn
+from onepass.scale.progress import Watch
 from onepass.tables.plan import ENCODINGS
 
 if TYPE_CHECKING:

@@ -41,6 +41,11 @@ class Inputs:
     identity: tuple[Identity, ...] = field(default=())
 
     @property
+    def chunk_names(self) -> list[str]:
+        """What messages call each chunk."""
+        return [str(chunk) for chunk in self.chunks]
+
+    @property
     def bytes(self) -> int | None:
         """To be read in all, where that is known."""
         sizes = [chunk.bytes for chunk in self.chunks if isinstance(chunk, FileChunk)]

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from onepass.certificates import Calibration, Certificate, Target, Threshold, calibrate, certify
-from onepass.certificates.deployed import threshold_of
-from onepass.certificates.score_bins import ScoreHistogram
+from onepass.certificates import Certificate, certify
 from onepass.certified import Certified, Question
 from onepass.conversions.frozen import prices
+from onepass.deployment import ScoreReading, score_reading
 from onepass.errors import ConversionError
 from onepass.labels import Label
 from onepass.models import LinearModel
@@ -133,25 +132,13 @@ class Merged(Certified):
         """The model of the conversion that was asked for before the first row."""
         if how != "combine":
             raise ConversionError("vote: the hypotheses were left on the workers; use how='combine'")
+        watched = self._own.watched is not None and certificate.choice.value
+        reading = score_reading(self._own, certificate, 0) if watched else ScoreReading()
         about, bias = self._about(certificate), self._evidence.terms.bias
-        return LinearModel(self._weights, self.classes, bias, self._radius, about, *self._decided(certificate))
+        return LinearModel(self._weights, self.classes, bias, self._radius, about, *reading)
 
-    def _decided(self, certificate: Certificate) -> tuple[float, Calibration | None, ScoreHistogram | None]:
-        """(where scores are cut, what makes probabilities of them, their histogram) of a watched model."""
-        watched, kept = self._own.watched, certificate.threshold
-        if watched is None or not certificate.choice.value:
-            return 0.0, None, None
-        cut = kept.cut() if kept is not None and kept.reached else 0.0
-        bins, borders = watched.counts.bins[0], watched.counts.borders[0]
-        seen = ScoreHistogram(borders, bins.sum(axis=0), float(prices(self._own)[0]))
-        return cut, calibrate(bins, borders, cut, len(self.classes)), seen
-
-    def threshold_for(self, target: Target) -> Threshold:
-        """Where to cut the scores of the model so that it keeps this target; see `Target.declared`."""
-        frozen = self.certificate().choice.value
-        if self._own.watched is None or not frozen:
-            raise ConversionError("a threshold is found on the scores of a watched model: choose conversion='frozen'")
-        return threshold_of(self._own, frozen, target, self.delta * self.delta_share)
+    def _evidence_now(self) -> Evidence:
+        return self._own
 
     def _chosen(self, evidence: Evidence) -> WatchedEvidence:
         """What is known of the watched model that is deployed: whatever is asked later is answered of it alone."""

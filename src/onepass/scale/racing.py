@@ -18,9 +18,12 @@ from onepass import race
 from onepass.certificates import Certificate
 from onepass.scale.executors import Executor, Handle
 from onepass.scale.inputs import Inputs
-from onepass.scale.learning import Checkpoints, Progress, Seat, Watch, WaveRun, enough, gather, send
 from onepass.scale.merged import Merged, Outcome
+from onepass.scale.progress import Checkpoints, Progress, Watch
+from onepass.scale.wave_certificates import enough
+from onepass.scale.wave_exchange import Seat, gather, send
 from onepass.scale.wave_states import WHAT
+from onepass.scale.waves import WaveRun
 from onepass.standings import Entry, Standings, best_of, rank
 from onepass.state_checks import need, need_fields
 
@@ -110,7 +113,7 @@ class WaveRace:
     @property
     def rows(self) -> int:
         """Of all waves done."""
-        return self.runs[0].rows
+        return self.runs[0].known.rows
 
     def learn(self, checkpoints: Checkpoints | None = None) -> MergedRace:
         """Wave after wave."""
@@ -120,11 +123,12 @@ class WaveRace:
             self.executor.drop(handles)
             return self._merged(found)
         reached = False
-        parts = np.array_split(np.arange(len(self.inputs.chunks)), self.waves)
-        while self.wave < self.waves and not reached:
-            reached = self._wave(parts[self.wave])
+        for chunks in self.runs[0].chunks_of_waves()[self.wave :]:
+            if reached:
+                break
+            reached = self._wave(chunks)
             for one in self.runs:
-                one.wave += 1
+                one.end()
             if checkpoints is not None and self.wave < self.waves and not reached:
                 checkpoints.save(self)
         return self._merged([one.merged_of_candidate(reached) for one in self.runs])
@@ -154,7 +158,7 @@ class WaveRace:
         if self.stop_at is None:
             return False
         certificates = [one.certificate_now() for one in self.runs]
-        sound = all(one.withheld is None for one in certificates) and not self.runs[0].one_label_only
+        sound = all(one.withheld is None for one in certificates) and not self.runs[0].known.one_label_only
         return sound and enough(min(certificates, key=rank), self.stop_at)
 
     def _tell(self) -> None:
