@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import pickle
 import subprocess
 import sys
@@ -184,6 +185,18 @@ def test_a_race_refuses_what_does_not_go_with_it():
             raced(**more)
 
 
+@pytest.mark.parametrize("delta", [0.0, 1.0, 2.0, math.nan])
+def test_a_delta_that_only_its_share_could_be_is_refused(delta):
+    X, y = np.eye(2), np.array([0, 1])
+    with pytest.raises(ValueError, match="delta: a number between 0 and 1 expected"):
+        begin(["adaptive", "perceptron"], {"delta": delta})
+    race = begin(["adaptive", "perceptron"], {})
+    race.feed(X, y)
+    for ask in (race.certificate, race.leader.run.certificate):
+        with pytest.raises(ValueError, match="delta: a number between 0 and 1 expected"):
+            ask(delta=delta)
+
+
 def test_bad_rows_leave_it_as_it_was():
     X, y = drawn(600)
     race, bad = fed(raced(), X, y), X[:20].copy()
@@ -331,6 +344,25 @@ def test_the_code_that_is_shown_races_too(folder, race):
     options = ["train", "t.csv", *race]
     shown = onepass(folder, *options, "--show-code").stdout
     ran = subprocess.run([sys.executable, "-c", shown], cwd=folder, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() in onepass(folder, *options).stdout
+
+
+@pytest.mark.parametrize(
+    "options", [["--race", "off"], ["--learner", "pa"], ["--race", "plain,bins", "--learner", "pa"], ["--cross", "all"]]
+)
+def test_the_code_that_is_shown_for_a_table_writes_the_same_model(folder, options):
+    shown = onepass(folder, "train", "t.csv", *options, "--show-code", "-o", "shown").stdout
+    (folder / "shown").unlink(missing_ok=True)
+    subprocess.run([sys.executable, "-c", shown], cwd=folder, capture_output=True, text=True, check=True)
+    onepass(folder, "train", "t.csv", *options, "-o", "said", "--force")
+    assert (folder / "shown").read_bytes() == (folder / "said").read_bytes()
+
+
+def test_the_code_that_is_shown_for_workers_finds_the_columns(folder):
+    options = ["train", "t.csv", "--workers", "1", "--chunk-bytes", "1MB"]
+    shown = onepass(folder, *options, "--show-code").stdout
+    (folder / "shown.py").write_text(shown)
+    ran = subprocess.run([sys.executable, "shown.py"], cwd=folder, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() in onepass(folder, *options).stdout
 
 

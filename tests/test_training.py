@@ -20,7 +20,7 @@ from onepass.io.columns import TableOptions
 from onepass.io.table_stream import TableStream
 from onepass.tables.finding import Declared, find_plan
 from onepass.tables.plan import CATEGORY, DATE, LEFT_OUT, NUMBER, WORDS
-from onepass.training import KEPT
+from onepass.training_result import KEPT
 from test_cli import process
 
 ROWS = 3000
@@ -562,3 +562,26 @@ def test_to_import_train_is_to_import_nothing_heavy():
     code = "import sys, onepass; onepass.train; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"sklearn", "pandas", "pyarrow", "numba", "scipy"} & {*done.stdout.split()}
+
+
+def test_a_number_too_large_is_said_by_its_column_and_may_be_left_out(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=600), "y": rng.choice(["a", "b"], 600)})
+    frame.loc[450, "size"] = 1e200
+    with pytest.raises(DataError, match=r"row 450: column 'size' holds 1e\+200, which is too large to be squared. Fix"):
+        onepass.train(frame)
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"row 451: column 'size' holds 1e\+200.* Fix: mend it, or categorical="):
+        onepass.train(tmp_path / "t.parquet")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(DataError, match=r"line 452: column 'size' holds 1e\+200, which is too large to be squared"):
+        onepass.train(tmp_path / "t.csv")
+    assert onepass.train(tmp_path / "t.csv", on_error="skip").skipped == 1
+
+
+@pytest.mark.parametrize("line", ["1.5", "1.5,"])
+def test_what_a_line_lacks_is_told_with_a_remedy(tmp_path, line):
+    (tmp_path / "t.csv").write_text("size,y\n" + "1,a\n2,b\n" * 200 + line + "\n")
+    with pytest.raises(DataError, match=r"line 402.* Fix: .*on_error='skip'"):
+        onepass.train(tmp_path / "t.csv")
+    assert onepass.train(tmp_path / "t.csv", on_error="skip").skipped == 1

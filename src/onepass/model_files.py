@@ -29,6 +29,7 @@ from onepass.files import replacing, sha256
 FORMAT = 2
 MODEL = Kind("model", "onepass", 1 << 24, ModelError)
 LARGEST_VALUE = 2.0**480  # `rows.LARGEST`, which this room does not import: it would bring the compiler
+NEVER = -(2.0**1000)  # `outputs.NEVER`, which this room does not know: the intercept of a class never said
 LARGEST_WEIGHT = 2.0**512  # times the largest value, in rows of 2^31 values, it does not overflow a score
 SHIFTS = 4  # `trace.log.SHIFTS` has so many
 MOST_UPDATES = 1 << 31  # kernels number them in 32 bits
@@ -230,9 +231,13 @@ def _check_about(about: Any) -> None:
 
 
 def _check_weights(content: dict[str, Any], arrays: Arrays) -> None:
-    low, high = float(arrays["weights"].min()), float(arrays["weights"].max())  # NaN if there is one
-    _need(math.isfinite(low) and math.isfinite(high), "weights", "finite numbers")
-    _need(max(-low, high) <= LARGEST_WEIGHT, "weights", f"numbers up to {LARGEST_WEIGHT:.3g}")
+    weights, several = arrays["weights"], len(content["classes"]) > 2 and content["bias"] == 1.0
+    intercepts = weights[0][weights[0] != NEVER] if several else weights[0]  # of a class that it does not know: never
+    _need(intercepts.size, "weights", "those of a model that knows a class")
+    for part in (intercepts, weights[1:]):
+        low, high = (float(part.min()), float(part.max())) if part.size else (0.0, 0.0)  # NaN if there is one
+        _need(math.isfinite(low) and math.isfinite(high), "weights", "finite numbers")
+        _need(max(-low, high) <= LARGEST_WEIGHT, "weights", f"numbers up to {LARGEST_WEIGHT:.3g}")
 
 
 def _check_vote(content: dict[str, Any], arrays: Arrays) -> None:

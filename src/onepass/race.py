@@ -72,7 +72,7 @@ class Race(Standings):
         self._broken: OnepassError | None = None
         for entry in self.entries:
             entry.run.stop_at = None  # the race stops, for all
-            entry.run.verdicts = Verdicts() if self._drops else None
+            entry.run.observers.verdicts = Verdicts() if self._drops else None
 
     @property
     def _drops(self) -> bool:
@@ -81,7 +81,7 @@ class Race(Standings):
         return self.first is not None and run.cost is None and run.target is None and run.loss in (None, "zero_one")
 
     def _reasons(self, entry: Entry) -> Sequence[str]:
-        found: Sequence[str] = entry.run.guards.reasons()  # rows that one of them shows to drift drift for all
+        found: Sequence[str] = entry.run.doubts()  # rows that one of them shows to drift drift for all
         return found
 
     # --- rows in ------------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class Race(Standings):
 
     def _compare(self, alive: list[Entry]) -> None:
         """Count the rows that only one of two misjudged."""
-        taken = [entry.run.verdicts.take() for entry in alive if entry.run.verdicts is not None]
+        taken = [entry.run.observers.verdicts.take() for entry in alive if entry.run.observers.verdicts is not None]
         start, rows = taken[0][0], len(taken[0][1])
         wrong = np.zeros((len(self.entries), rows), np.bool_)
         for entry, (_, own) in zip(alive, taken, strict=True):
@@ -165,7 +165,7 @@ class Race(Standings):
                 a, b = self.entries.index(entry), self.entries.index(rival)
                 own, other = int(self._alone[a, b]), int(self._alone[b, a])
                 entry.dropped = Dropped(self.rows, rival.name, own, other, wealth, needed)
-                entry.run.verdicts, self._led = None, None
+                entry.run.observers.verdicts, self._led = None, None
 
     def _evidence(self, entry: Entry, rival: Entry) -> float:
         a, b = self.entries.index(entry), self.entries.index(rival)
@@ -247,7 +247,7 @@ class Race(Standings):
         for entry, dropped, own in zip(self.entries, state["dropped"], state["entries"], strict=True):
             entry.run.restore(own)
             entry.dropped = None if dropped is None else Dropped(*dropped)
-            entry.run.verdicts = Verdicts() if self._drops and dropped is None else None
+            entry.run.observers.verdicts = Verdicts() if self._drops and dropped is None else None
 
 
 def _fed(entry: Entry, rows: AnyRows, y: Any) -> OnepassError | None:

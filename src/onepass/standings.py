@@ -51,6 +51,7 @@ class Standings(ABC):
     rows: int
 
     def __init__(self, entries: Sequence[Entry], delta: float) -> None:
+        _check_delta(delta)
         self.entries = tuple(entries)
         self.delta, self.delta_share = delta, 1.0 / len(entries)
         self._led: tuple[int, Entry] | None = None
@@ -89,8 +90,14 @@ class Standings(ABC):
 
     def certificate(self, conversion: str | None = None, *, delta: float | None = None, **how: Any) -> Certificate:
         """Of the leader; with probability 1 − δ that of every entry holds. `delta` is that of all together."""
-        share = None if delta is None else delta * self.delta_share
-        return self._told(self.leader.run.certificate(conversion, delta=share, **how))
+        return self._told(self.leader.run.certificate(conversion, delta=self._share(delta), **how))
+
+    def _share(self, delta: float | None) -> float | None:
+        """What each entry has of it."""
+        if delta is None:
+            return None
+        _check_delta(delta)
+        return delta * self.delta_share
 
     def _told(self, own: Certificate) -> Certificate:
         """What the leader certifies, said of one that was chosen among several."""
@@ -104,7 +111,7 @@ class Standings(ABC):
         self, choice: str | Certificate | None = None, *, delta: float | None = None, **how: Any
     ) -> LinearModel | VotedModel:
         """The leader's, which remembers the race."""
-        share = None if delta is None else delta * self.delta_share
+        share = self._share(delta)
         if isinstance(choice, Certificate):
             run = self.leader.run
             own = run.delta if choice.delta == self.delta else choice.delta * self.delta_share
@@ -174,3 +181,9 @@ def best_of(own: Certificate, entries: int) -> Certificate:
 def _of_all(own: Certificate, entries: int) -> Rates | None:
     rates = own.rates
     return None if rates is None else replace(rates, delta=rates.delta * entries, parts=rates.parts * entries)
+
+
+def _check_delta(delta: float) -> None:
+    """Raise ValueError for what is no δ, although a share of it might be one."""
+    if not 0.0 < delta < 1.0:
+        raise ValueError(f"delta: a number between 0 and 1 expected, got {delta!r}")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from onepass.certificates import Certificate
-from onepass.certificates.threshold import MISS, PRECISION
+from onepass.certificates.target import MISS, PRECISION
 from onepass.costs import costs_of as declared_costs
 from onepass.errors import ModelError
 from onepass.labels import Label
@@ -45,7 +45,18 @@ class Claim:
         return self.scale * mean if self.at_most else 1.0 - mean
 
     def table(self, classes: Sequence[Label], costs: Floats | None) -> Floats:
-        """X by the places of label and prediction; NaN: the row does not count."""
+        """X by the places of label and prediction, last of a label that is none of the classes; NaN: it does not count.
+
+        Such a label is misjudged whatever is said. What that costs was never declared: it counts as nothing.
+        """
+        known = self._known(classes, costs)
+        of = [label == self.label for label in classes]
+        counts = self.label is None or (np.array(of) if self.name in ("precision", "F1") else np.zeros(len(of), bool))
+        strange = np.where(counts, 0.0 if self.name == "mean cost" else 1.0, np.nan)
+        return np.vstack([known, np.broadcast_to(strange, (1, known.shape[1]))])
+
+    def _known(self, classes: Sequence[Label], costs: Floats | None) -> Floats:
+        """The table of labels that are classes."""
         n = len(classes)
         wrong = 1.0 - np.eye(n)
         if self.name == "mean cost":

@@ -106,7 +106,7 @@ class Monitor:
         with np.errstate(divide="ignore"):
             alarm = np.where(shares > 0.0, 1.0 / (self.delta * shares), np.inf)
         fair = OUTWARD / (1.0 - BETS * (1.0 - limits[:, None]))
-        of_class = np.full(len(classes), -1)
+        of_class = np.full(len(classes) + (len(classes) > MOST_TABLES), -1)  # the last one: of other labels
         tables, costs = np.zeros((1, 1, 1)), costs_of(self.model.about, classes)
         if len(classes) <= MOST_TABLES:
             tables = np.array([claim.table(classes, costs) for claim in self.claims])
@@ -141,13 +141,14 @@ class Monitor:
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def observe(self, X: Any, y: Any = None) -> tuple[str, ...]:
+    def observe(self, X: Any, y: Any = None, *, other_labels: bool = False) -> tuple[str, ...]:
         """Watch these rows, in their order; y are their labels, if they have any. All that has rung comes back.
 
-        A label that is unknown yet is NaN (or "" among texts). Rows and labels are checked before the first is counted.
+        A label that is unknown yet is NaN (or "" among texts). One that is none of the model's classes is an error, or
+        with `other_labels` a row that is misjudged. Rows and labels are checked before the first is counted.
         """
         model = self.model
-        codes = None if y is None else self._coded(y)
+        codes = None if y is None else self._coded(y, other_labels)
         if isinstance(X, np.ndarray) and X.ndim == 2 and len(X) == 1 and (codes is None or codes.size == 1):
             self._count(model.decision(X), NO_LABEL if codes is None else codes)  # nothing else need be looked at
             return self.alarms
@@ -166,8 +167,8 @@ class Monitor:
         with np.errstate(over="ignore"):  # hashes wrap, of which uncompiled code would warn
             watch_rows(self._limits, self._watch, codes, chosen, _ranked(scores), self._seed)
 
-    def _coded(self, y: Any) -> Ints:
-        """The places of the labels among the classes; −1: not known yet."""
+    def _coded(self, y: Any, other_labels: bool) -> Ints:
+        """The places of the labels among the classes, behind them that of others; −1: not known yet."""
         given = np.asarray(y)
         if given.ndim != 1:
             raise DataError(f"one label a row expected, got an array of shape {given.shape}", argument="y")
@@ -175,6 +176,9 @@ class Monitor:
         for i in np.flatnonzero(codes < 0).tolist():
             label = given[i : i + 1].tolist()[0]
             if not (label is None or label == "" or (isinstance(label, float) and math.isnan(label))):
+                if other_labels:
+                    codes[i] = len(self._codes)
+                    continue
                 names = ", ".join(map(str, self.model.classes[:10]))
                 raise DataError(f"label {label!r} is not one of the model's classes {names}", argument="y", row=i)
         return codes
