@@ -208,3 +208,21 @@ def _certified(folder):
     model = LinearModel.load(folder / "m")
     LinearModel(model.weights, model.classes, about=about).save(folder / "certified")
     return folder / "certified"
+
+
+def test_labels_that_the_model_does_not_know_are_misjudged_and_told(folder):
+    rows, labels = np.tile(X, (4, 1)), np.tile(Y, 4)
+    dump_svmlight(folder / "strange.svm", rows, np.where(np.arange(labels.size) % 2, labels, 7))
+    said = onepass(folder, "predict", "model", "strange.svm", "-o", "strange.out").stderr
+    assert "600 of them have a label that is none of the model's classes" in said
+    assert "ALARM: the risk" in said
+    dump_svmlight(folder / "unlabelled.svm", rows, np.zeros(labels.size))  # the format wants a label
+    said = onepass(folder, "predict", "model", "unlabelled.svm", "-o", "unlabelled.out").stderr
+    assert "1,200 of them have a label that is none of the model's classes" in said
+    assert "ALARM" not in said
+
+
+def test_columns_without_a_header_are_named_on_stderr(folder):
+    said = onepass(folder, "predict", "model", "data.svm", "--scores", "--proba")
+    assert "columns, with spaces between: label score proba_-1 proba_1" in said.stderr
+    assert "columns" not in onepass(folder, "predict", "model", "data.svm").stderr

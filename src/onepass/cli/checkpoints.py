@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from onepass.checkpoints.checkpoint import Checkpoint, Resumable, WithOptions
     from onepass.cli.outputs import Outputs
     from onepass.io import Stream
-    from onepass.io.stream import Position
+    from onepass.io.position import Position
     from onepass.passes import Pass
     from onepass.race import Race
 
@@ -222,8 +222,8 @@ class Checkpointer:
 
     def result(self, paths: tuple[str, ...], output: str | None) -> tuple[terminal.Record, str]:
         """(result, its text) of a run that had ended; a usage error if it is not what is asked for now."""
+        from onepass.io.position import files_differ
         from onepass.io.sources import expand, identify
-        from onepass.io.stream import files_differ
 
         assert self.found is not None
         files = expand(paths)

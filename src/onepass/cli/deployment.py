@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onepass.cli import terminal
-from onepass.errors import DataError, ModelError
+from onepass.errors import ModelError
 
 if TYPE_CHECKING:
+    from onepass.io.chunk import Labels
     from onepass.models import LinearModel
     from onepass.monitoring import Monitor
 
@@ -22,19 +23,22 @@ class PassingWatch:
         from onepass.monitoring import Monitor
 
         self.monitor: Monitor | None = None
+        self._labelled: bool | None = None  # whether the file's labels are the model's
         try:
             self.monitor = Monitor(model, delta=DELTA)
         except (ModelError, ValueError):
             return
 
-    def observe(self, rows: object, labels: object) -> None:
-        """Watch these rows; labels that the model does not know are no labels here."""
+    def observe(self, rows: object, labels: Labels | None) -> None:
+        """Watch these rows; one with a label that the model does not know is misjudged.
+
+        But where the first rows have no other, labels only stand where a format wants some, and are none.
+        """
         if self.monitor is None:
             return
-        try:
-            self.monitor.observe(rows, labels)
-        except DataError:
-            self.monitor.observe(rows)
+        if self._labelled is None and labels is not None:
+            self._labelled = bool(set(labels.tolist()) & {*self.monitor.model.classes})
+        self.monitor.observe(rows, labels if self._labelled else None, other_labels=True)
 
     def line(self) -> str | None:
         """What there is to say, if anything."""

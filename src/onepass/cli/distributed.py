@@ -18,11 +18,12 @@ from onepass.errors import ConversionError
 
 if TYPE_CHECKING:
     from onepass.cli.checkpoints import Checkpointer
-    from onepass.io.stream import Position
+    from onepass.io.position import Position
     from onepass.scale.inputs import Inputs
-    from onepass.scale.learning import Progress, WaveRun
     from onepass.scale.merged import Merged
+    from onepass.scale.progress import Progress
     from onepass.scale.racing import MergedRace, WaveRace
+    from onepass.scale.waves import WaveRun
     from onepass.tables.feature_names import FeatureNames
     from onepass.tables.plan import TablePlan
 
@@ -140,7 +141,7 @@ class ChunkPlan:
     @property
     def options(self) -> Arguments:
         """All that a checkpoint of the run must agree with, in plain values."""
-        from onepass.scale.learning import run_options, waves_of
+        from onepass.scale.beginning import run_options, waves_of
 
         waves = self.waves or waves_of(self.parts)
         run = training.make(self.arguments, self.entries, self.parts.table)
@@ -153,7 +154,7 @@ class ChunkPlan:
     @property
     def position(self) -> Position:
         """What a checkpoint says of the files."""
-        from onepass.io.stream import Position
+        from onepass.io.position import Position
 
         return Position(str(self.parts.format), identity=tuple(self.parts.identity))
 
@@ -196,7 +197,7 @@ class WaveCheckpoints:
 
     def must_fit(self) -> None:
         """Raise unless the files are those of the checkpoint, if there is one."""
-        from onepass.io.stream import files_differ
+        from onepass.io.position import files_differ
 
         position, known = self.checkpointer.position, self.plan.parts.identity
         if position is not None and (differs := files_differ(position, [one.path for one in known], [*known])):

@@ -154,7 +154,7 @@ def hinge(model: Any, X: Any, y: Any) -> float:
 
 def print_lines(title: str, found: list[terminal.Record], delta: float) -> None:
     """The table on stdout."""
-    from onepass.certificates import round_up
+    from onepass.certificates.rounding import probability_text, round_up
 
     rows = [("learner", "conversion", "certified", "of", "true", "test error")]
     for line in found:
@@ -165,4 +165,4 @@ def print_lines(title: str, found: list[terminal.Record], delta: float) -> None:
     terminal.print_table(rows, "<<><>")
     terminal.echo("true: of what `of` names; test error: of the model; nothing yet: no more than the loss's own bound")
     together = "every certified number above is at least the true one, all together"
-    terminal.echo(f"With probability {100 * (1 - delta):g} % {together}.\n")
+    terminal.echo(f"With probability {probability_text(delta)} {together}.\n")

@@ -19,7 +19,7 @@ COMMANDS = {
     "train": "Learn from files in one pass; print the certificate, write the model.",
     "predict": "Predict the labels of new rows with a saved model.",
     "monitor": "Watch a model in use: does its certificate still hold? Exit code 6 if not.",
-    "compare": "Show every conversion of one pass side by side.",
+    "compare": "Show learners, conversions and encodings side by side.",
     "check": "Read files from end to end and tell what is there.",
     "inspect": "Show what a model file says of itself.",
     "verify": "Check a model file, and that it comes from this data.",

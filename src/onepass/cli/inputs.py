@@ -212,7 +212,7 @@ class Found(NamedTuple):
 
 def remember(reading: Reading, stream: Stream | Found) -> Arguments:
     """How the rows were read, for the model: what `recall` needs to read others alike."""
-    from onepass.training import remembered
+    from onepass.training_result import remembered
 
     return remembered(reading.arguments(), stream)
 

@@ -129,8 +129,8 @@ def _line(column: terminal.Record) -> list[str]:
     return [printable(column["name"]), column["kind"], values, missing, shown]
 
 
-def command_for(paths: tuple[str, ...], table: TablePlan | None, reading: Any) -> str:
-    """The `train` command to copy."""
+def command_for(paths: tuple[str, ...], table: TablePlan | None, reading: Any, *, bad: bool = False) -> str:
+    """The `train` command to copy; where there are bad lines, it leaves them out."""
     words = ["onepass", "train", *paths]
     for name, value in reading.arguments().items():
         option = f"--{name.replace('_', '-')}"
@@ -143,4 +143,8 @@ def command_for(paths: tuple[str, ...], table: TablePlan | None, reading: Any) -
                 words += [option, str(one)]
     if table is not None and table.target is not None and reading.target is None:
         words += ["--target", table.target]
+    elif table is not None and reading.target is None:
+        words += ["--target", "NAME"]
+    if bad and reading.on_error == "stop":
+        words += ["--on-error", "skip"]
     return shlex.join([*words, "-o", "model.safetensors", "--report", "model.html"])

@@ -1,33 +1,28 @@
-"""Options of the commands that learn, the pass they make, feeding it a stream, and what is said of a training."""
+"""Options of the commands that learn, the pass they make, and what is said of a training."""
 
 from __future__ import annotations
 
 import contextlib
 import resource
 import sys
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
-from onepass.cli import checkpoints, inputs, kernels, signals, terminal
+from onepass.cli import inputs, terminal
 from onepass.cli.options import Arguments, Named, NumberOr, Size, option, options_of
 from onepass.cli.spelling import certified, words
-from onepass.errors import CheckpointError, OnepassError
 from onepass.names import LEARNERS
-from onepass.training import judge as judge
-from onepass.training import narrow
 
 if TYPE_CHECKING:
     from onepass.certificates import Certificate
     from onepass.cli.outputs import Output
-    from onepass.io import Chunk, Stream
-    from onepass.io.chunk import Labels
+    from onepass.io import Stream
     from onepass.models import LinearModel
     from onepass.passes import Pass
     from onepass.race import Race
@@ -98,20 +93,28 @@ def label(text: str) -> float | str:
 
 def make(arguments: Arguments, entries: tuple[str, ...] = (), table: TablePlan | None = None) -> Any:
     """The pass, or the race of several; wrong options become a usage error."""
-    from onepass.errors import ConversionError
     from onepass.training import made
 
-    try:
+    with usage_errors(arguments | {"race": entries}):
         return made(arguments, entries, table)
+
+
+@contextlib.contextmanager
+def usage_errors(arguments: Arguments) -> Iterator[None]:
+    """What a library says of wrong arguments becomes a usage error that speaks of options."""
+    from onepass.errors import ConversionError
+
+    try:
+        yield
     except (ValueError, TypeError, ConversionError) as error:
         said = words(error.args[0] if error.args else error)
-        raise click.UsageError(_as_options(said, arguments | {"race": entries})) from None
+        raise click.UsageError(as_options(said, arguments)) from None
 
 
-def _as_options(message: str, arguments: Arguments) -> str:
+def as_options(message: str, arguments: Arguments) -> str:
     """A message that begins with the names of arguments, with those of the options instead.
 
-    >>> _as_options("max_miss: above 0 and below 1 expected, got 3.0", {"max_miss": 3.0})
+    >>> as_options("max_miss: above 0 and below 1 expected, got 3.0", {"max_miss": 3.0})
     '--max-miss: above 0 and below 1 expected, got 3.0'
     """
     names, colon, rest = message.partition(":")
@@ -131,18 +134,6 @@ class Learned(NamedTuple):
         from onepass.training import encodings_for
 
         return inputs.found(format) | encodings_for(self.entries)
-
-
-class Feeding(Protocol):
-    """What rows are fed to: a pass, a watched one, or several."""
-
-    @property
-    def classes(self) -> tuple[Any, ...]: ...
-
-    @property
-    def options(self) -> Arguments: ...
-
-    def feed(self, rows: Any, labels: Any) -> None: ...
 
 
 class Training(ABC):
@@ -172,7 +163,7 @@ class Training(ABC):
     @property
     def learned_table(self) -> TablePlan | None:
         """The same for the model: a race may deploy a narrower encoding than was read."""
-        from onepass.training import table_of
+        from onepass.training_result import table_of
 
         return table_of(self.run, self.table)
 
@@ -253,7 +244,7 @@ class Training(ABC):
     def summary(self, result: terminal.Record) -> str:
         """The same in words."""
         from onepass.regimes import regime_words
-        from onepass.training import summary
+        from onepass.training_result import summary
 
         remarks = [*self.remarks(result), *map(regime_words, result.get("regimes", []))]
         lines = summary(self.run, self.certificate, self.learned_table, self.feature_names, remarks)
@@ -264,7 +255,7 @@ class Training(ABC):
         """How many columns a table has, and features were met in them."""
         if self.table is None:
             return {}
-        from onepass.training import features_met
+        from onepass.training_result import features_met
 
         return {"columns": len(self.table.columns), "features_met": features_met(self.table, self.feature_names)}
 
@@ -352,81 +343,6 @@ class LocalTraining(Training):
 def risk_text(certificate: Certificate) -> str:
     """What a bar says of a certificate."""
     return "no certificate" if certificate.withheld else f"risk ≤ {certificate.risk:.3f}"
-
-
-def feed(
-    run: Pass | Race,
-    stream: Stream,
-    reading: inputs.Reading,
-    messages: terminal.Messages,
-    checkpointer: checkpoints.Checkpointer | None = None,
-    look: Callable[[Chunk], None] | None = None,
-    history: Feeding | None = None,
-) -> LocalTraining:
-    """Feed the whole stream; Ctrl-C or SIGTERM ends it after the chunk at hand, with a checkpoint if those are kept.
-
-    `look` may look at each chunk before it is learned, and object. `history` watches the run.
-    """
-    trained = LocalTraining(run, stream)
-    patience = threading.Timer(0.5, messages.note, ["compiling kernels (once) …"])
-    patience.daemon = True
-    told = kernels.are_missing(type(run.learner).__name__)  # then it was said when the program began
-    checkpointer = checkpointer or checkpoints.Checkpointer(None, 0.0, messages)
-    with signals.gate(messages.quiet) as gate:
-        try:
-            with terminal.bar(stream.total_bytes, messages) as tick:
-                while not run.stopped and (chunk := next(stream, None)) is not None:
-                    if look is not None:
-                        look(chunk)
-                    if patience.ident is None and not told:  # the first chunk; before it one waits for who sends it
-                        patience.start()
-                    with gate.waiting():
-                        began = time.perf_counter()
-                        feed_chunk(history or run, stream, chunk)
-                        trained.learning += time.perf_counter() - began
-                        narrow(run, stream)
-                        checkpointer.fed(run, stream)
-                    patience.cancel()
-                    inputs.check_bad(stream, reading)
-                    tick(stream.consumed, trained.note, trained.facts)
-                inputs.check_bad(stream, reading, at_the_end=not run.stopped)
-        except KeyboardInterrupt:
-            trained.interrupted, trained.status = True, gate.status
-            checkpointer.save(run)
-        except CheckpointError:  # the place to go on from is none: there is nothing to rescue
-            raise
-        except OnepassError:
-            checkpointer.rescue(run)
-            raise
-        finally:
-            patience.cancel()
-    trained.stopped = run.stopped
-    judge(run, stream)
-    return trained
-
-
-CLASSES = 50  # that a message names
-
-
-def feed_chunk(run: Feeding, stream: Stream, chunk: Chunk) -> None:
-    """Feed one chunk; what is wrong with it is said by its file and line."""
-    from onepass.errors import ConversionError, DataError, advises
-
-    labels = chunk.labels
-    if labels is None:
-        raise DataError("no labels to learn from", source=chunk.origin.path, remedy="--target names the label's column")
-    try:
-        run.feed(chunk.rows, labels)
-    except DataError as error:
-        raise stream.located(error, _remedy(run, labels) if advises(error.remedy, "classes") else None) from None
-    except ConversionError as error:  # --positive names no label that is there
-        raise click.UsageError(_as_options(words(error), run.options)) from None
-
-
-def _remedy(run: Feeding, labels: Labels) -> str:
-    """What to do about a label that may not join."""
-    met = {inputs.label_text(label) for label in labels.tolist()} | {inputs.label_text(c) for c in run.classes}
-    return f"--classes {','.join(sorted(met)) if len(met) <= CLASSES else 'with all labels'}"
 
 
 def peak_memory() -> float:

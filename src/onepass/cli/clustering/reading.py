@@ -39,7 +39,7 @@ def read(
 ) -> Points:
     """One pass over the files, under a bar of bytes."""
     from onepass.cluster.collector import Collector
-    from onepass.io.stream import LabelNote
+    from onepass.io.met_labels import LabelNote
 
     collected = Collector(options)
     with inputs.opened(paths, reading, labelled=None) as stream, terminal.bar(stream.total_bytes, messages) as tick:

@@ -40,7 +40,7 @@ def command(paths: tuple[str, ...], reading: inputs.Reading, messages: terminal.
 
 def look_through(paths: tuple[str, ...], reading: inputs.Reading, messages: terminal.Messages) -> None:
     """Tell what is in the files; exit code 3 if there are bad lines."""
-    from onepass.io.stream import LabelNote
+    from onepass.io.met_labels import LabelNote
 
     seen = Seen()
     with inputs.opened(paths, reading, _lenient) as stream:
@@ -50,7 +50,7 @@ def look_through(paths: tuple[str, ...], reading: inputs.Reading, messages: term
                 tick(stream.consumed, partial("{:,} rows".format, seen.rows), partial(dict, rows=seen.rows))
         notes = [*stream.notes, *filter(None, [stream.duplicate_reason]), *seen.reasons()]
     told = _of_table(seen, stream)
-    notes += table_check.outgrown(told.get("columns", []))
+    notes += [*table_check.outgrown(told.get("columns", [])), *_in_the_way(seen, stream)]
     result = {
         "command": "check",
         "format": stream.format,
@@ -60,7 +60,12 @@ def look_through(paths: tuple[str, ...], reading: inputs.Reading, messages: term
         "bad": stream.skipped,
         "bad_lines": [words(fault) for fault in stream.faults],
         "notes": [*map(words, notes)],
-        "train": table_check.command_for(paths, stream.table, reading),
+        "train": table_check.command_for(
+            paths,
+            stream.table,
+            reading,
+            bad=bool(stream.skipped or (seen.unlabelled and not FORMATS[stream.format].binary)),
+        ),
     }
     telling = [words(note) for note in notes if not isinstance(note, LabelNote)]  # the text has the labels anyway
     messages.result(result, lambda: _text(result, telling))
@@ -76,6 +81,7 @@ class Seen:
 
         self.rows = self.values = self.width = 0
         self.labels: Counter[float | str] = Counter()
+        self.unlabelled = 0
         self.columns: table_check.ColumnCounts | None = None
         self._codes = dict[float | str, int]()
         self._guards = Guards(2, order=True, repeats=True)
@@ -96,7 +102,9 @@ class Seen:
                 self.columns = self.columns or table_check.ColumnCounts(stream.table)
                 self.columns.count(rows)
         labels = [""] * count(rows) if chunk.labels is None else chunk.labels.tolist()
-        self.labels.update(labels if chunk.labels is not None else [])
+        known = [label for label in labels if label not in ("", None) and label == label]  # NaN is not itself
+        self.labels.update(known)
+        self.unlabelled += len(labels) - len(known) if chunk.labels is not None else 0
         for label in labels:
             self._codes.setdefault(label, -1 if not self._codes else 1)
         self._guards.observe(rows, np.array([self._codes[label] for label in labels]))
@@ -117,7 +125,27 @@ class Seen:
         """All of it, in plain values."""
         known = sorted(self.labels.items(), key=lambda pair: str(pair[0]))
         told = {"rows": self.rows, "features": self.width, "values": self.values, "repeated_rows": self.repeated}
+        told["unlabelled_rows"] = self.unlabelled
         return {**told, "labels": {inputs.label_text(label): n for label, n in known}}
+
+
+def _in_the_way(seen: Seen, stream: Stream) -> list[str]:
+    """What keeps `train` from learning, or from learning anything, although every row could be read."""
+    from onepass.labels import MOST
+
+    found = []
+    if stream.table is not None and stream.table.target is None:
+        found.append("no column is plainly the label: --target NAME says which")
+    if seen.unlabelled:
+        left_out = "" if FORMATS[stream.format].binary else ", or leaves them out with --on-error skip"
+        found.append(f"{seen.unlabelled:,} rows have no label: `train` stops at the first{left_out}")
+    if len(seen.labels) > MOST:
+        found.append(
+            f"{len(seen.labels):,} different labels, and `train` takes {MOST}: another --target, or --max-classes"
+        )
+    if len(seen.labels) == 1:
+        found.append("all rows have the same label: a model can only say that one")
+    return found
 
 
 def _of_table(seen: Seen, stream: Stream) -> terminal.Record:

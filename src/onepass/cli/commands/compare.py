@@ -1,72 +1,76 @@
-"""`onepass compare`: every conversion of several learners, from one reading of the rows, side by side."""
+"""`onepass compare`: conversions of several learners and the entries of a race, from one reading, side by side."""
 
 from __future__ import annotations
 
 import difflib
 import math
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 import numpy as np
 
-from onepass.cli import columns, expected, inputs, kernels, pages, table_check, terminal, training
-from onepass.cli.options import Sectioned, option, options_of
+from onepass.cli import columns, contenders, expected, feeding, inputs, kernels, memory, pages, terminal, training
+from onepass.cli.contenders import Contender
+from onepass.cli.options import Sectioned, Size, option, options_of
 from onepass.cli.outputs import Outputs
 from onepass.cli.spelling import certified
-from onepass.names import CONVERSIONS, LEARNERS
+from onepass.names import LEARNERS
 from onepass.text_table import text_table
 
 if TYPE_CHECKING:
-    from onepass.history import History
     from onepass.io import Stream
     from onepass.io.chunk import Labels as Given
     from onepass.labels import Label
     from onepass.models import LinearModel
     from onepass.passes import Pass
+    from onepass.race import Race
     from onepass.rows import Floats, Ints
     from onepass.tables.plan import TablePlan
+
+
+LEARNERS_SHOWN = "adaptive,pa,perceptron"
 
 
 @dataclass(frozen=True)
 class Comparison:
     """What is compared, and where it is shown."""
 
-    learner: str = option(metavar="LEARNERS", default="adaptive,pa,perceptron", help="Learners, with commas between.")
+    learner: str | None = option(
+        metavar="LEARNERS", help=f"Learners, with commas between.  [default: {LEARNERS_SHOWN}, or those of --race]"
+    )
     tests: tuple[str, ...] = option(
         "--test", multiple=True, metavar="FILE", help="Measure the loss here too; may be repeated."
     )
     validation_fraction: float = option(type=float, default=0.0, help="Rows kept out, to compare validation too.")
     report: str | None = option(**pages.OPTION)
     force: bool = option(is_flag=True, help="Overwrite the page if it is there.")
+    max_memory: int | None = option(type=Size(), help="Refuse a run that may need more.")
+    race: str | None = option(
+        metavar="off|ENTRIES",
+        help="Entries, with commas between, as `train` has them: encodings plain, bins, crosses, or learners. None is "
+        "dropped.  [default: the encodings that a table has]",
+        about={"section": inputs.RACE},
+    )
 
     @property
     def learners(self) -> list[str]:
-        """The learners by name, each once."""
-        names = [*dict.fromkeys(name.strip() for name in self.learner.split(","))]
+        """The learners by name, each once; those of a race take part."""
+        raced = [name for name in _names(self.race or "") if name in LEARNERS]
+        if self.learner is None:
+            return raced or _names(LEARNERS_SHOWN)
+        names = _names(self.learner)
         for name in names:
             if name not in LEARNERS:
                 near = difflib.get_close_matches(name, LEARNERS, n=1)
                 hint = f" Did you mean {near[0]}?" if near else ""
                 raise click.UsageError(f"--learner: there is no {name!r}.{hint} There are {', '.join(LEARNERS)}")
-        return names
+        return [*dict.fromkeys([*names, *raced])]
 
 
-class SeveralPasses:
-    """Passes that are fed the same rows, each under watch if somebody will look."""
-
-    def __init__(self, runs: list[Pass], histories: list[History | None]) -> None:
-        self.runs, self.histories = runs, histories
-        self.options = runs[0].options
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        return self.runs[0].classes
-
-    def feed(self, rows: Any, labels: Any) -> None:
-        """Feed all of them."""
-        for run, history in zip(self.runs, self.histories, strict=True):
-            (history or run).feed(rows, labels)
+def _names(text: str) -> list[str]:
+    """Names with commas between, each once."""
+    return [*dict.fromkeys(name.strip() for name in text.split(","))]
 
 
 OTHERS = [one.name for one in fields(training.Learning) if one.name != "learner"]
@@ -87,13 +91,16 @@ def command(
 ) -> None:
     """Learn from FILE... once, with several learners at a time, and show what every conversion makes of each.
 
+    Of a table, the encodings that `train` would race (plain, bins, crosses) are shown beside them, and none is dropped.
+
     The best comes first, with the command that trains it. The certificates are claimed together, so each is given at
-    DELTA divided by their number; a single `train` with the whole DELTA is certified better, and may choose another
-    cutoff or candidate.
+    DELTA divided by their number. The command names that share: the whole DELTA is for who chooses before looking.
 
     \b
     Examples:
-      onepass compare table.csv --learner adaptive,pa
+      onepass compare table.csv
+      onepass compare table.csv --learner adaptive --race plain,bins
+      onepass compare table.csv --race adaptive,pa --test test.csv
       onepass compare train.svm --test test.svm --learner margin --radius auto
       onepass compare train.svm --test test.svm --report page.html
     """
@@ -108,32 +115,31 @@ def command(
         "validation_fraction": comparison.validation_fraction,
         "max_features": reading.max_columns,
     }
+    names = contenders.asked(comparison.race, learners, options, reading)
     options = expected.declared(options, paths, reading, messages)
-    with inputs.opened(paths, reading, inputs.found) as stream:
+    used = training.peak_memory()
+    with inputs.opened(paths, reading, training.Learned(options, names).usual) as stream:
         columns.look(stream)
         if stream.table is not None:
             options = columns.settled(options, stream.table, paths[0], reading, messages)
-        runs = [training.make(options | {"learner": name}) for name in learners]
-        histories = [pages.watched(run, comparison.report, messages) for run in runs]
-        trained = training.feed(runs[0], stream, reading, messages, history=SeveralPasses(runs, histories))
+        compared = contenders.begin(learners, names, options, stream.table, reading)
+        for one in compared:
+            one.history = pages.watched(one.run, comparison.report, messages)
+        race = _race(compared, learning.delta)
+        limit = memory.MemoryLimit(race, stream, reading, comparison.max_memory, messages, used)
+        trained = feeding.feed(compared[0].run, stream, reading, messages, look=limit.check, history=race)
     if trained.interrupted:
         raise SystemExit(trained.status)
-    _judge(runs[1:], stream)
-    found = _lines(runs, learners, learning.delta, comparison, reading, stream.table)
-    mistakes = dict(zip(learners, (run.mistakes for run in runs), strict=True))
-    result: terminal.Record = {
-        "command": "compare",
-        "rows": runs[0].rows,
-        "mistakes": mistakes,
-        "delta": learning.delta,
-    }
-    result |= {"conversions": found, "train": _winner(found, paths, stream, reading)}
-    best = learners.index(found[0]["learner"])
-    history = histories[best]
-    if history is not None and "refused" not in found[0]:
-        result |= _more(runs[best], trained, found)
-        own = runs[best].certificate(found[0]["conversion"], delta=found[0]["delta"])
-        result["details"] = pages.of_pass(history, stream, reading, options, own) | {"conversions": found}
+    _judge(compared[1:], stream)
+    found = _lines(compared, learning.delta, comparison, reading, stream.table)
+    best, lines = found[0][0], [line for _, line in found]
+    result = _result(compared, found, learning.delta)
+    words = contenders.said(learning, comparison.validation_fraction, lines[0]["conversion"])
+    result["train"] = contenders.command_for(lines[0], paths, stream.table, reading, words)
+    if best.history is not None and "refused" not in lines[0]:
+        result |= _more(best.run, trained, lines)
+        own = best.run.certificate(lines[0]["conversion"], delta=lines[0]["delta"])
+        result["details"] = pages.of_pass(best.history, stream, reading, options, own) | {"conversions": lines}
         result["report"] = pages.write(result, page)
     messages.result(result, lambda: _table(result, bool(comparison.tests)))
     if page is not None:
@@ -141,32 +147,55 @@ def command(
     outputs.settle()
 
 
-def _judge(runs: list[Pass], stream: Stream) -> None:
+def _race(compared: list[Contender], delta: float) -> Race:
+    """All of them, to be fed by one reading; nobody is dropped."""
+    from onepass.race import Race
+    from onepass.standings import Entry
+
+    entries = [Entry(one.entry or one.learner, one.history or one.run, one.encoding, one.features) for one in compared]
+    return Race(entries, delta, first=None)
+
+
+def _judge(compared: list[Contender], stream: Stream) -> None:
     """What reading showed, for those that were fed beside the first."""
-    for run in runs:
-        training.judge(run, stream)
+    from onepass.training import judge
+
+    for one in compared:
+        judge(one.run, stream)
+
+
+def _result(compared: list[Contender], found: list[tuple[Contender, terminal.Record]], delta: float) -> terminal.Record:
+    """What is printed as JSON, but for the command; its rows and mistakes are those of the first line."""
+    result: terminal.Record = {
+        "command": "compare",
+        "rows": found[0][0].run.rows,
+        "mistakes": found[0][0].run.mistakes,
+        "delta": delta,
+        "conversions": [line for _, line in found],
+    }
+    entries = [one.entry for one in compared if one.entry is not None]
+    return result | ({"entries": entries} if entries else {})
 
 
 def _lines(
-    runs: list[Pass],
-    learners: list[str],
+    compared: list[Contender],
     delta: float,
     comparison: Comparison,
     reading: inputs.Reading,
     table: TablePlan | None,
-) -> list[terminal.Record]:
+) -> list[tuple[Contender, terminal.Record]]:
     """What every learner and conversion certifies, the best first: of models before members, which are not deployed."""
-    names = [name for name in CONVERSIONS if name != "validation" or comparison.validation_fraction]
-    share = delta / (len(names) * len(runs))
+    share = delta / sum(len(one.conversions) for one in compared)
     found = [
-        {"learner": learner, **_line(run, name, share)}
-        for learner, run in zip(learners, runs, strict=True)
-        for name in names
+        (one, {**one.as_dict(conversion), **_line(one.run, conversion, share)})
+        for one in compared
+        for conversion in one.conversions
     ]
     if comparison.tests:
-        _test(dict(zip(learners, runs, strict=True)), found, share, comparison.tests, reading, table)
+        _test(found, share, comparison.tests, reading, table)
 
-    def rank(line: terminal.Record) -> tuple[bool, bool, bool, float]:
+    def rank(pair: tuple[Contender, terminal.Record]) -> tuple[bool, bool, bool, float]:
+        line = pair[1]
         known = "refused" not in line
         lost = not known or line["risk"] is None
         return (
@@ -177,12 +206,6 @@ def _lines(
         )
 
     return sorted(found, key=rank)
-
-
-def _winner(found: list[terminal.Record], paths: tuple[str, ...], stream: Stream, reading: inputs.Reading) -> str:
-    """The command that trains the first line."""
-    words = table_check.command_for(paths, stream.table, reading)
-    return f"{words} --learner {found[0]['learner']} --conversion {found[0]['conversion']}"
 
 
 def _more(run: Pass, trained: training.LocalTraining, found: list[terminal.Record]) -> terminal.Record:
@@ -210,8 +233,7 @@ def _line(run: Pass, conversion: str, delta: float) -> terminal.Record:
 
 
 def _test(
-    runs: dict[str, Pass],
-    found: list[terminal.Record],
+    found: list[tuple[Contender, terminal.Record]],
     delta: float,
     tests: tuple[str, ...],
     reading: inputs.Reading,
@@ -220,10 +242,14 @@ def _test(
     """Add the test error of every model that was certified, and its hinge loss where that was certified."""
     from onepass.tables.reading import narrowed
 
-    lines = [line for line in found if "refused" not in line]
-    models = [cast("LinearModel", runs[line["learner"]].model(line["conversion"], delta=delta)) for line in lines]
+    lines = [line for _, line in found if "refused" not in line]
+    models = [
+        cast("LinearModel", one.run.model(line["conversion"], delta=delta))
+        for one, line in found
+        if "refused" not in line
+    ]
     wrong, hinge, rows = np.zeros(len(models)), np.zeros(len(models)), 0
-    classes = next(iter(runs.values())).classes
+    classes = found[0][0].run.classes
     with inputs.opened(tests, reading, lambda format: {"plan": table}) as stream:
         for chunk in stream:
             codes = _codes(classes, chunk.labels)
@@ -259,20 +285,25 @@ def _margins(decision: Floats, codes: Ints) -> Floats:
 
 def _table(result: terminal.Record, tested: bool) -> str:
     from onepass.certificates.baseline import Baseline
+    from onepass.certificates.rounding import probability_text
 
     found, delta = result["conversions"], result["delta"]
     hinge = any("test_hinge" in line for line in found)
-    rows = [["learner", "conversion", "certified", "of", *("test error", "test hinge")[: tested + hinge]]]
+    who = ["learner", *(["encoding"] if "encoding" in found[0] else []), "conversion"]
+    rows = [[*who, "certified", "of", *("test error", "test hinge")[: tested + hinge]]]
     for line in found:
         measured = [
             f"{line[name]:.4f}" if name in line else "" for name in ("test_error", "test_hinge")[: tested + hinge]
         ]
-        rows.append([line["learner"], line["conversion"], *_certified(line), *measured])
-    lines = text_table(rows, "<<><>").splitlines()
-    lines += [f"{line['learner']} {line['conversion']}: {line['refused']}" for line in found if "refused" in line]
+        rows.append([*(line[name] for name in who), *_certified(line), *measured])
+    lines = text_table(rows, f"{'<' * len(who)}><>").splitlines()
+    lines += [f"{' '.join(line[name] for name in who)}: {line['refused']}" for line in found if "refused" in line]
+    raced = [f"{line['entry']} {_certified(line)[0]}" for line in found if "entry" in line]
+    if raced:
+        lines.append(f"Entries of the race, frozen models, none dropped: {', '.join(raced)}.")
     sure = [line for line in found if "refused" not in line and not line["withheld"]]
     if sure:
-        lines.append(f"With probability {100 * (1 - delta):g} % all certified numbers hold together.")
+        lines.append(f"With probability {probability_text(delta)} all certified numbers hold together.")
         if sure[0].get("baseline"):
             lines.append(f"For scale, {Baseline(**sure[0]['baseline'])} of the rows are misjudged.")
         lines.append(f"The first of them: {result['train']}")

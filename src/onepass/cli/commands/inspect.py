@@ -49,14 +49,16 @@ def command(model: str, messages: terminal.Messages) -> None:
     about, curve = facts.pop("about"), facts.pop("calibration")
     table, heavy = facts.pop("table"), facts.pop("heaviest")
     lines = facts | {"calibration": _words(curve)}
+    raced = {"options"} if about.get("race") is not None else set()
     lines |= {name: value for name, value in about.items() if name not in ("certificate", "classes")}
-    for name, value in lines.items():
-        terminal.echo(f"{name:12s} {terminal.name(value) if isinstance(value, str) else _json(value)}")
-    for line in _columns(table, names):
+    for line in _columns(table, names):  # what one reads comes first, and then what is looked up
         terminal.echo(f"{'columns':12s} {line}")
     for feature in heavy:
         way = "away from" if feature["weight"] < 0.0 and len(said["classes"]) > 2 else "towards"
         terminal.echo(f"{'weight':12s} {feature['weight']:+.4g} {feature['name']} ({way} {_json(feature['towards'])})")
+    for name, value in lines.items():
+        shown = "options of the deployed entry, which has its share of delta:" if name in raced else f"{name:12s}"
+        terminal.echo(f"{shown} {terminal.name(value) if isinstance(value, str) else _json(value)}")
     certificate = about.get("certificate")
     if isinstance(certificate, dict):
         terminal.echo("certificate")

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import click
 import numpy as np
+import numpy.typing as npt
 
 from onepass.cli import inputs, signals, terminal
 from onepass.cli.deployment import PassingWatch
@@ -64,6 +65,7 @@ class PredictionCount(NamedTuple):
     labelled: int = 0
     wrong: int = 0
     unmet: int = 0  # values in them, categories and words, that the model never met
+    other_labels: int = 0  # rows whose label is none of the model's classes
 
     def and_more(self, rows: int, labelled: int, wrong: int) -> PredictionCount:
         """With these rows besides."""
@@ -113,10 +115,15 @@ def command(
     with interruptible, inputs.opened(paths, reading, own, labelled=False) as stream:
         watch = PassingWatch(found)
         tally = _predict(found, stream, place, prediction, reading, messages, watch)
+    if place.path == "-" and (prediction.scores or prediction.proba):
+        shown = [inputs.label_text(label) for label in found.classes]
+        messages.note(f"columns, with spaces between: label {' '.join(prediction.columns(shown))}")
     if tally.labelled:
         messages.note(
             f"{tally.wrong / tally.labelled:.4f} of the {tally.labelled:,} labelled rows were predicted wrong"
         )
+    if tally.other_labels:
+        messages.note(f"{tally.other_labels:,} of them have a label that is none of the model's classes")
     if stream.unused_columns:
         messages.note(f"columns that the model does not know: {listed(stream.unused_columns)}")
     if tally.unmet:
@@ -181,7 +188,8 @@ def _predict(
                     write(at.tolist(), numbers)
                     known, differ = _judged(classes[at], None if chunk.labels is None else chunk.labels[where])
                     tally = tally.and_more(len(at), known, differ)
-                tally = tally._replace(unmet=tally.unmet + unmet)
+                other = tally.other_labels + _others(classes, chunk.labels)
+                tally = tally._replace(unmet=tally.unmet + unmet, other_labels=other)
                 watch.observe(given, chunk.labels)
             except DataError as error:
                 raise stream.located(error) from None
@@ -212,11 +220,21 @@ def _unmet(model: LinearModel, rows: AnyRows) -> int:
     return model.names.unmet(rows.indices) if model.names is not None and isinstance(rows, Rows) else 0
 
 
+def _others(classes: Labels, labels: Labels | None) -> int:
+    """How many rows have a label that is none of the classes."""
+    return 0 if labels is None else int((_labelled(labels) & ~np.isin(labels, classes)).sum())
+
+
+def _labelled(labels: Labels) -> npt.NDArray[np.bool_]:
+    """Which rows have a label of their own."""
+    return np.asarray(np.isfinite(labels) if labels.dtype.kind == "f" else labels != "")
+
+
 def _judged(predicted: Labels, labels: Labels | None) -> tuple[int, int]:
     """(rows that have a label of their own, those of them that were predicted wrong)."""
     if labels is None:
         return 0, 0
-    known = np.isfinite(labels) if labels.dtype.kind == "f" else labels != ""
+    known = _labelled(labels)
     return int(known.sum()), int((predicted[known] != labels[known]).sum())
 
 

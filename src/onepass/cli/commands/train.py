@@ -10,10 +10,12 @@ from typing import NamedTuple
 import click
 
 from onepass.cli import (
+    ahead,
     checkpoints,
     columns,
     distributed,
     expected,
+    feeding,
     inputs,
     kernels,
     memory,
@@ -126,8 +128,8 @@ def command(
 
     \b
     Examples:
-      onepass train table.csv
-      onepass train data.svm
+      onepass train table.csv -o model.safetensors
+      onepass train data.svm                  (tells, and writes nothing)
       onepass train data.svm.gz --stop-at 0.05 -o model.safetensors
       onepass train mail.csv --target class --text-column text
       onepass train bank.csv --target y --positive yes --max-false-alarm 0.01 -o model.safetensors
@@ -157,14 +159,15 @@ def command(
         )
         return
     learned = training.Learned(options, entries)
-    kernels.tell_if_missing(messages, LEARNERS[learning.learner][1])  # before anything heavy is imported
+    missing = kernels.tell_if_missing(messages, LEARNERS[learning.learner][1])  # before anything heavy is imported
     if distribution.asked:
         files = _files(paths, request, reading, checkpointing, messages, distribution.tls)
         plan = distributed.plan(distribution, paths, learned, reading, messages)
         result = _train_on_workers(distribution, plan, request, reading, files, messages)
     else:
         files = _files(paths, request, reading, checkpointing, messages)
-        result = _train(paths, request, learned, reading, files, messages)
+        with ahead.compiling(missing and ahead.helps(paths, learning.learner, request.conversion)):
+            result = _train(paths, request, learned, reading, files, messages)
     files.outputs.settle()
     if request.require_risk is not None and (result["risk"] is None or not result["risk"] <= request.require_risk):
         messages.note(f"--require-risk {request.require_risk} is not met")
@@ -254,7 +257,7 @@ def _train(
     messages: terminal.Messages,
 ) -> terminal.Record:
     """Learn in this process, or find that this was done."""
-    from onepass.training import entries_of
+    from onepass.training import entries_of, one_label
 
     checkpointer = files.checkpointer
     options = expected.declared(learned.options, paths, reading, messages, checkpointer)
@@ -278,8 +281,8 @@ def _train(
             checkpointer.looks = history.remember
         checkpointer.look_at(stream)
         limit = memory.MemoryLimit(run, stream, reading, request.max_memory, messages, used)
-        trained = training.feed(run, stream, reading, messages, checkpointer, limit.check, history)
-        notes = stream.notes
+        trained = feeding.feed(run, stream, reading, messages, checkpointer, limit.check, history)
+        notes = [*stream.notes, *one_label(run)]
     for note in notes:
         messages.note(note)
     details = None if history is None else partial(pages.of_pass, history, stream, reading, options)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import click
 import numpy as np
 
-from onepass.cli import inputs, kernels, terminal, training
+from onepass.cli import feeding, inputs, kernels, terminal, training
 from onepass.cli.options import Sectioned
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def command(model: str, paths: tuple[str, ...], reading: inputs.Reading, message
     table = None if said.get("table") is None else TablePlan.from_dict(said["table"])
     with inputs.opened(paths, reading, inputs.recall(kept, table, len(weights) - 1, reading)) as stream:
         kernels.tell_if_missing(messages, type(run.learner).__name__)
-        training.feed(run, stream, reading, messages)
+        feeding.feed(run, stream, reading, messages)
         data = inputs.identities(stream.identity)
     named = about.get("data")  # None: the model was made of rows in memory
     same_data = None if named is None else json.loads(json.dumps(data)) == named
