@@ -18,6 +18,7 @@ from onepass import LinearModel
 from onepass.errors import DataError
 from onepass.io import dump_svmlight
 from onepass.report import records
+from onepass.report.charts import over_rounds
 from onepass.report.fields import KINDS, WrongFieldError, check
 from onepass.report.page import Page, render
 from onepass.report.svg import drawing
@@ -244,6 +245,26 @@ def test_a_page_can_be_had_when_the_updates_were_let_go(folder):
     assert "certificate and loss over the rounds" in text.lower()
     assert "mathdefault" not in text
     assert "bound against the cutoff" not in text.lower()
+
+
+def test_the_curve_over_rounds_never_goes_back_where_they_are_counted_anew():
+    """The leader of a race may be an entry that learned nothing from the first rows; a restart counts from 0 again."""
+    history = {
+        "rows": [100, 200, 300, 400],
+        "rounds": [100, 200, 44, 144],
+        "mistakes": [50, 60, 4, 8],
+        "loss": [0.5, 0.3, 4 / 44, 8 / 144],
+        "risk": [None, None, 0.5, 0.25],
+        "choice": [None, None, 16, 64],
+    }
+    watched = {"loss": "zero_one", "conversion": "frozen", "bound": "betting", "delta": 0.05}
+    shown = over_rounds("f1", history, watched)
+    assert [row[0] for row in shown.table.rows] == ["44", "144"]
+    assert "Rounds are counted from row 257 on." in shown.caption
+    steady = {name: values[:2] for name, values in history.items()}
+    plain = over_rounds("f1", steady, watched)
+    assert [row[0] for row in plain.table.rows] == ["100", "200"]
+    assert "counted from" not in plain.caption
 
 
 def test_compare_measures_beside_what_is_certified(folder):

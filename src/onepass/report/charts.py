@@ -26,12 +26,15 @@ def over_rounds(
     """The certificate and the average loss so far, round by round; where the deployed model was frozen; a baseline."""
     loss = LOSSES.get(watched["loss"], "loss")
     way = "share of mistakes so far" if watched["loss"] == "cost" else f"average {loss} so far"
+    history, skipped = _present(history)
     rounds = history["rounds"]
     known = [(t, risk) for t, risk in zip(rounds, history["risk"], strict=True) if risk is not None]
     said = f"After {rounds[-1]:,} rounds the average loss is {history['loss'][-1]:.4g}"
     said += f" and the certificate {round_up(known[-1][1])}." if known else "; the certificate is withheld."
     if frozen:
         said += f" The model that is deployed was frozen after round {frozen:,}."
+    if skipped:
+        said += f" Rounds are counted from row {skipped + 1:,} on."
     guess = None if baseline is None or watched["loss"] != "zero_one" else 1.0 - baseline["share"]
     with drawing(key, "Certificate and loss over the rounds", said) as shown:
         axes = shown.axes
@@ -70,6 +73,18 @@ def over_rounds(
         caption += f" Who always says {label_text(baseline['label'])} errs in {_percent(guess)} of the rows."
     table = TableBlock("Certificate and loss over the rounds", columns, rows, frozenset(columns))
     return shown.block(caption, table)
+
+
+def _present(history: dict[str, list[Any]]) -> tuple[dict[str, list[Any]], int]:
+    """The looks since rounds were last counted anew, and the rows before them.
+
+    A restart after a drift counts anew; so does a race, once its leader is an entry that learned nothing from the rows
+    that only told what the columns are.
+    """
+    rounds = history["rounds"]
+    start = max((i for i in range(1, len(rounds)) if rounds[i] < rounds[i - 1]), default=0)
+    skipped = history["rows"][start] - rounds[start] if start else 0
+    return {name: values[start:] for name, values in history.items()}, skipped
 
 
 def _lately(history: dict[str, list[Any]]) -> list[tuple[int, float]]:
@@ -170,9 +185,12 @@ def heaviest(key: str, features: Sequence[dict[str, Any]]) -> Figure:
     return shown.block(caption)
 
 
+_WHO = ("learner", "encoding", "conversion")
+
+
 def certified_and_measured(key: str, lines: Sequence[dict[str, Any]], measure: str, words: str) -> Figure:
     """For every conversion what is certified, and what was measured."""
-    names = [", ".join(str(line[name]) for name in ("learner", "conversion") if name in line) for line in lines]
+    names = [", ".join(str(line[name]) for name in _WHO if name in line) for line in lines]
     alike = [measure != "test_error" or line["covers"] == "model" for line in lines]
     comparable = [line for line, same in zip(lines, alike, strict=True) if same]
     inside = sum(line[measure] <= line["risk"] for line in comparable)

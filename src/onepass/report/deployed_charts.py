@@ -8,7 +8,9 @@ from typing import Any
 
 from onepass.certificates import Certificate, round_down, round_up
 from onepass.certificates.rates import Rate, Rates
-from onepass.certificates.threshold import FALSE_ALARM, MISS, Threshold
+from onepass.certificates.rounding import probability_text
+from onepass.certificates.target import FALSE_ALARM, MISS
+from onepass.certificates.threshold import Threshold
 from onepass.report.charts import clipped, label_text
 from onepass.report.page import Figure, TableBlock
 from onepass.report.style import COLOURS
@@ -27,7 +29,7 @@ def rate_name(rate: Rate) -> str:
 def rates(key: str, found: Rates) -> Figure:
     """Observed shares beside their bounds; where a bound is from below, what lacks to 1 is drawn."""
     drawn = sorted(found.rates, key=lambda rate: -rate.bound)[:SHOWN] if len(found.rates) > SHOWN else found.rates
-    together = f"With probability {100 * (1 - found.delta):.6g} % all {len(found.rates)} hold together."
+    together = f"With probability {probability_text(found.delta)} all {len(found.rates)} hold together."
     with drawing(key, "Rates and their bounds", together, size=(5.0, max(2.4, 0.9 + 0.42 * len(drawn)))) as shown:
         axes, places = shown.axes, list(range(len(drawn)))[::-1]
         seen = [0.0 if math.isnan(rate.observed) else _lack(rate, rate.observed) for rate in drawn]
@@ -134,7 +136,7 @@ def reliability(key: str, found: dict[str, Any], several: bool) -> Figure:
         if line[0]
     ]
     what = "the predicted class was right" if several else "the second class came"
-    together = f"With probability {100 * (1 - found['delta']):.6g} % all true shares lie within their bands."
+    together = f"With probability {probability_text(found['delta'])} all true shares lie within their bands."
     with drawing(key, "How probabilities came true", together) as shown:
         axes = shown.axes
         axes.plot([0.0, 1.0], [0.0, 1.0], ":", color=GREY, label="as it is called")

@@ -184,6 +184,9 @@ _CERTIFICATE: Shape = {
 }
 
 
+_WHO = ("learner?", "encoding?", "entry?", "data?")  # whose conversion it is, of several
+
+
 def _conversion(value: Any, where: str) -> None:
     check({"conversion": TEXT}, value, where)
     if "refused" in value:
@@ -191,7 +194,7 @@ def _conversion(value: Any, where: str) -> None:
     else:
         check(_CERTIFICATE, value, where)
         measured = dict.fromkeys(("true?", "test_error?", "test_hinge?"), maybe(NUMBER))
-        check({"informative": FLAG, **measured, "learner?": TEXT, "data?": TEXT}, value, where)
+        check({"informative": FLAG, **measured, **dict.fromkeys(_WHO, TEXT)}, value, where)
 
 
 _MADE: dict[str, Shape] = {
@@ -214,7 +217,7 @@ _OF_PASS = {
     "weights?": {
         "features": [{"name": TEXT, "weight": NUMBER, "towards": LABEL}],
         "non_zero": WHOLE,
-        "intercept": [NUMBER],
+        "intercept": [maybe(NUMBER)],  # null: of a class that the model never says
     },
 }
 _RACE: Shape = {

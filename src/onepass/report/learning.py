@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from onepass.certificates import Certificate, round_up
+from onepass.certificates.rounding import probability_text
 from onepass.report import charts, deployed_charts, drift
 from onepass.report.charts import label_text
 from onepass.report.origin import origin
@@ -43,7 +44,7 @@ def page(record: dict[str, Any]) -> Page:
     if "delta" in record and details.get("conversions") and certificate.withheld is None:
         several = sum("refused" not in line for line in details["conversions"])
         meaning += (
-            f" All {several} certificates below hold together with probability {100 * (1 - record['delta']):g} %."
+            f" All {several} certificates below hold together with probability {probability_text(record['delta'])}."
         )
     return Page(record["command"], _title(record, details), number, meaning, _facts(record), sections)
 
@@ -101,7 +102,7 @@ def _race(race: dict[str, Any]) -> Section:
         rows.append([entry["name"], risk, f"{entry['rows']:,}", f"{entry['mistakes']:,}", told])
     caption = (
         f"All learned from the same rows, each certified at delta = {race['entries'][0]['delta']:.4g}, so that all "
-        f"certificates hold together with probability {100 * (1 - race['delta']):.6g} %, whichever is deployed."
+        f"certificates hold together with probability {probability_text(race['delta'])}, whichever is deployed."
     )
     columns = ("entry", "certified", "rows", "mistakes", "outcome")
     return Section("The race", [TableBlock(caption, columns, rows, frozenset(columns[1:4]))])
@@ -206,7 +207,7 @@ def _conversions(lines: Sequence[dict[str, Any]], certificate: Certificate, comm
 
 def _conversion_table(lines: Sequence[dict[str, Any]], name: str, command: str, own: str) -> TableBlock:
     """Certificates that are claimed together: what they fail by together is the sum of their deltas."""
-    extra = ["learner"] if any("learner" in line for line in lines) else []
+    extra = [name for name in ("learner", "encoding") if any(name in line for line in lines)]
     measures = [measure for measure in MEASURES if any(line.get(measure) is not None for line in lines)]
     columns = [*extra, "conversion", "certified", "of", "chosen", "rounds counted", *(MEASURES[m] for m in measures)]
     rows, marked, told = [], set(), []
@@ -224,7 +225,7 @@ def _conversion_table(lines: Sequence[dict[str, Any]], name: str, command: str, 
         told.append(found)
         if command == "train" and found.conversion == own:
             marked.add(i)
-    together = f"{100 * (1 - sum(found.delta for found in told)):.6g} %"
+    together = probability_text(sum(found.delta for found in told))
     caption = f"{name}each at its share of delta, so that all {len(told)} hold together with probability {together}"
     if told and all(found.withheld for found in told):
         caption = f"{name}all certificates are withheld: {told[0].withheld}"
@@ -253,7 +254,7 @@ def _weights(weights: dict[str, Any], conversion: str, several: bool) -> Section
             {**f, "towards": f"{'not ' if f['weight'] < 0 else ''}{label_text(f['towards'])}"} for f in features
         ]
     rows = [[f["name"], f"{f['weight']:.6g}", label_text(f["towards"])] for f in features]
-    intercept = ", ".join(f"{value:.6g}" for value in weights["intercept"])
+    intercept = ", ".join("never said" if value is None else f"{value:.6g}" for value in weights["intercept"])
     caption = (
         f"The model by {conversion}: {len(features)} of {weights['non_zero']:,} weights that are not zero; "
         f"intercept {intercept}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from onepass.outputs import NEVER
 from onepass.tables.feature_names import FeatureNames
 from onepass.tables.plan import TablePlan
 
@@ -30,7 +31,7 @@ def heaviest(weights: Any, classes: Sequence[Any], name: Callable[[int], str]) -
         weight = float(body[f, column])
         towards = classes[column] if len(classes) > 2 else classes[-1 if weight > 0.0 else 0]
         features.append({"name": name(f), "weight": weight, "towards": towards})
-    intercept = [float(value) for value in np.asarray(weights)[0]]
+    intercept = [None if value == NEVER else float(value) for value in np.asarray(weights)[0]]
     return {"features": features, "non_zero": used, "intercept": intercept}
 
 
