@@ -39,9 +39,9 @@ top.axhline(20_000, color="0.2", linestyle="--", label="1 in 10,000: no certific
 top.axhline(200, color="0.5", linestyle=":", label="1 in 100: told")
 top.set(yscale="log", ylim=(1e-3, 1e12), ylabel="evidence of drift")
 top.legend(frameon=False, loc="upper left")
-for label, history, colour in (("withhold", withheld, "#D55E00"), ("restart", restarted, "#0072B2")):
+for label, history, colour, width in (("withhold", withheld, "#D55E00", 5), ("restart", restarted, "#0072B2", 1.5)):
     found = [(p.rows, p.risk) for p in history.finish() if p.risk is not None]
-    bottom.plot(*zip(*found, strict=True), ".-", color=colour, label=f'on_drift="{label}"')
+    bottom.plot(*zip(*found, strict=True), "-", color=colour, linewidth=width, label=f'on_drift="{label}"')
 for axes in (top, bottom):
     axes.axvline(change, color="0.6", linewidth=6, alpha=0.3)
 bottom.set(xlabel="rows", ylabel="certified risk", ylim=(0, 1))

@@ -40,6 +40,6 @@ for run, label, colour in ((hedge, "Hedge", "#0072B2"), (share, "fixed share", "
 top.plot(t, hedge.bounds - hedge.best_losses, color="#0072B2", linestyle=":", label="Hedge: at most (theorem)")
 top.set(ylabel="absolute error, summed", ylim=(-60, 90))
 top.legend(frameon=False, fontsize=8)
-bottom.set(xlabel="round", ylabel="weight (fixed share)")
-bottom.legend(frameon=False, ncols=3, fontsize=8)
+bottom.set(xlabel="round", ylabel="weight (fixed share)", ylim=(-0.03, 1.25))  # room for the legend
+bottom.legend(frameon=False, ncols=3, fontsize=8, loc="upper right")
 plt.show()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import click
 from onepass.cli.commands.help import TOPICS
 from onepass.cli.group import COMMANDS, program
 
+CODE = re.compile(r"(`[^`]+`|(?<![\w-])--[a-z][\w-]*)")  # what the help quotes, and options
+
 
 def paragraphs(text: str) -> list[str]:
     """A command's docstring as Markdown: what click leaves as it is (after a line \\b) is a block of code."""
@@ -18,10 +21,17 @@ def paragraphs(text: str) -> list[str]:
     for part in inspect.cleandoc(text).split("\n\n"):
         if part.startswith("\b"):
             title, *lines = part.removeprefix("\b").strip("\n").split("\n")
-            found += [f"**{title.rstrip(':')}**", "```text\n" + inspect.cleandoc("\n".join(lines)) + "\n```"]
+            language = "sh" if title == "Examples:" else "text"  # commands are not wrapped: a line is to be copied
+            found += [f"**{title.rstrip(':')}**", f"```{language}\n" + inspect.cleandoc("\n".join(lines)) + "\n```"]
         else:
-            found.append(escaped(part))
+            found.append(marked(part))
     return found
+
+
+def marked(text: str) -> str:
+    """Words that are no markup, but for what the help quotes and for options: they are code."""
+    parts = CODE.split(text)  # every second one is code
+    return "".join(f"`{part.strip('`')}`" if i % 2 else escaped(part) for i, part in enumerate(parts))
 
 
 def escaped(text: str) -> str:
@@ -36,11 +46,11 @@ def options(command: click.Command, context: click.Context) -> list[str]:
     sections: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
-        if record is not None:
+        if record is not None and record[1]:  # an argument without words stands in the usage
             sections.setdefault(getattr(parameter, "section", "Options"), []).append(record)
     found = []
     for name, records in sections.items():
-        found += [f"## {name}", *(f"`{names}`\n: {escaped(help)}" for names, help in records)]
+        found += [f"## {name}", *(f"`{names}`\n: {marked(help)}" for names, help in records)]
     return found
 
 
@@ -59,14 +69,14 @@ def topics() -> str:
     """What `onepass help TOPIC` says."""
     parts = ["# Topics", "What `onepass help TOPIC` prints."]
     for name, text in TOPICS.items():
-        parts += [f"## {name}", f"```text\n{text}\n```"]
+        parts += [f"## {name}", f"```{{code-block}} text\n:class: table-of-numbers\n\n{text}\n```"]  # it has columns
     return "\n\n".join(parts) + "\n"
 
 
 def contents() -> str:
     """All commands."""
     context = click.Context(program, info_name="onepass")
-    rows = [f"| [{name}](commands/{name}.md) | {escaped(line)} |" for name, line in COMMANDS.items()]
+    rows = [f"| [{name}](commands/{name}.md) | {marked(line)} |" for name, line in COMMANDS.items()]
     listed = "\n".join(
         ["```{toctree}", ":hidden:", "", *(f"commands/{name}" for name in COMMANDS), "commands/topics", "```"]
     )
