@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,14 +23,13 @@ from onepass.race import Entry, Race
 DELTA, ROWS, FEATURES, FIRST = 0.1, 400, 3, 128
 
 
-@dataclass
-class Block(Entry):
-    """An entry that sees its own columns."""
+class BlockPass(Pass):
+    """A pass that sees its own columns of the rows."""
 
-    number: int = 0
+    block = 0
 
-    def feed(self, rows: Any, y: Any) -> None:
-        self.run.feed(rows.values[:, self.number * FEATURES : (self.number + 1) * FEATURES], y)
+    def feed(self, X: Any, y: Any) -> None:
+        super().feed(X.values[:, self.block * FEATURES : (self.block + 1) * FEATURES], y)
 
 
 def main() -> None:
@@ -67,7 +65,10 @@ def raced(seed: int, entries: int, equal: bool) -> tuple[bool, int]:
         told = np.where(rng.random(ROWS) < noise[i], -truth, truth)
         X[:, i * FEATURES] = told * np.abs(X[:, i * FEATURES])
     options: dict[str, Any] = {"classes": [-1.0, 1.0], "fit_intercept": False, "delta": DELTA / entries}
-    race = Race([Block(f"e{i}", Pass(**options), number=i) for i in range(entries)], DELTA, FIRST)
+    runs = [BlockPass(**options) for _ in range(entries)]
+    for i, run in enumerate(runs):
+        run.block = i
+    race = Race([Entry(f"e{i}", run) for i, run in enumerate(runs)], DELTA, FIRST)
     race.feed(X, truth)
     w = race.model().weights[1:, 0]
     angle = np.arccos(np.clip(w[0] / np.linalg.norm(w), -1.0, 1.0)) / np.pi
