@@ -268,7 +268,7 @@ def test_the_command_explains_bad_files(points, tmp_path):
         "ragged.csv": ("1,2\n3\n", "expected 2 columns, got 1"),
         "empty.csv": ("", "no examples"),
         "inf.csv": ("a\n1\n2\ninf\n", "not a finite number"),
-        "huge.csv": ("a\n1\n2\n1e200\n", "rescale the columns"),
+        "huge.csv": ("a\n1\n2\n1e200\n", "rescale the column"),
         "few.csv": ("1\n2\n", "n_clusters=3"),
         "bad.parquet": ("PAR1", "bad.parquet"),
         "bad.npy": ("nothing", "bad.npy"),

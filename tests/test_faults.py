@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from onepass import DataError, OnePassClassifier, Pass
-from onepass.cli import training
+from onepass.cli import feeding
 from onepass.io import dump_svmlight
 from strategies import dyadic
 from test_cli import onepass, process
@@ -132,7 +132,8 @@ def test_a_value_too_large_is_named_with_its_own_line(here, name, command):
         good = LARGE[name].replace("1e300", "2")
         (here / f"good-{name}").write_text(good)
         onepass(here, "train", f"good-{name}", "-o", "m", "--force", "--on-error", "skip")
-    done = onepass(here, *given, name, "--on-error", "skip", code=3)
+    skip = [] if name.endswith(".csv") else ["--on-error", "skip"]  # which leaves a row of a table out
+    done = onepass(here, *given, name, *skip, code=3)
     line = 1 + LARGE[name][: LARGE[name].index("1e300")].count("\n")
     assert f"{name}:line {line}: " in done.stderr, done.stderr
     assert "rescale" in done.stderr
@@ -190,14 +191,14 @@ def test_predictions_say_which_lines_have_none(here):
 def test_a_file_that_changes_while_it_is_read_gets_no_certificate(here, monkeypatch):  # 32
     path = here / "grows.svm"
     path.write_bytes((here / "good.svm").read_bytes())
-    feed = training.feed_chunk
+    feed = feeding.feed_chunk
 
     def grow(*chunk):
         feed(*chunk)
         with path.open("ab") as file:
             file.write(b"1 1:1\n")
 
-    monkeypatch.setattr(training, "feed_chunk", grow)
+    monkeypatch.setattr(feeding, "feed_chunk", grow)
     assert "No certificate: grows.svm changed while it was read" in onepass(here, "train", "grows.svm").stdout
 
 
