@@ -201,7 +201,7 @@ def _observe(flat: Floats, dense: Columns, row: Row, sizes: tuple[int, int]) -> 
     columns. Every value is written where the next strayed one belongs, and stays there if it is that: a tenth of them
     are, and no processor foresees which.
     """
-    columns, x, zs, squares, picked, scales, met, numbers = row
+    columns, x, zs, squares, picked, _, _, _ = row
     strayed = np.uint64(0)
     for j in range(np.uint64(sizes[0])):
         f, v = np.uint32(columns[j]), x[j]
@@ -215,12 +215,12 @@ def _observe(flat: Floats, dense: Columns, row: Row, sizes: tuple[int, int]) -> 
         flat[at(f, S2)] = square
         picked[strayed] = j
         strayed += np.uint64((abs(square * inv * inv - count) > STRAY * count) & (mu == 0.0))  # only dense ones have mu
-    return _settle_strayed(flat, dense, row, (int(strayed), sizes[1]))
+    return int(_settle_strayed(flat, dense, row, (int(strayed), sizes[1])))
 
 
 @jit
 def _settle_strayed(flat: Floats, dense: Columns, row: Row, sizes: tuple[int, int]) -> int:
-    """The new scales of the entries picked that are not dense, and which of their columns are new: how many are left."""
+    """The new scales of the entries picked that are not dense; columns that are new are noted. How many are left."""
     columns, _, _, _, picked, scales, met, numbers = row
     p, many, left, known = np.uint64(0), np.uint64(sizes[1]), np.uint64(0), np.uint64(numbers[MET])
     for k in range(np.uint64(sizes[0])):

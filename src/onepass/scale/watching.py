@@ -18,8 +18,9 @@ from onepass.passes import Pass
 from onepass.rows import AnyRows, Array, Floats, Ints
 from onepass.trace.tally import Tally, empty_tally
 from onepass.trace.watched import nothing_watched
+from onepass.watching.board import RECENT, empty_board
 from onepass.watching.cells import bins_of_cells
-from onepass.watching.judging import RECENT, empty_board, watch_several, watch_two
+from onepass.watching.judging import watch_several, watch_two
 from onepass.watching.models import level_table, levels_in
 
 

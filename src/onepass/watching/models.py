@@ -26,8 +26,9 @@ from onepass.trace import SumSoFar, WatchedEvidence
 from onepass.trace.grid import floor_index, point
 from onepass.trace.tally import Tally, empty_tally
 from onepass.trace.watched import BORDERS, FIRST, Watched, nothing_watched
+from onepass.watching.board import RECENT, empty_board
 from onepass.watching.cells import bins_of_cells
-from onepass.watching.judging import RECENT, empty_board, place, watch_several, watch_two
+from onepass.watching.judging import place, watch_several, watch_two
 
 MOST, MOST_SEVERAL, FEWEST = 8, 4, 2  # candidates watched at a time: of two classes, of several, where memory is short
 ELDER_STEPS = 4  # on the grid, which has four an octave: an elder has half the age
