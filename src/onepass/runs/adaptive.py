@@ -26,7 +26,7 @@ from onepass.runs.adapting import (
     adapt,
     standardise,
 )
-from onepass.runs.adaptive_rows import COUNT, INV, S1, S2, A, Entries, U, W
+from onepass.runs.adaptive_rows import COUNT, INV, S1, S2, A, Entries, U, W, sum_columns
 from onepass.runs.carrying import SUMS, Carried, changes
 from onepass.runs.logged import LoggedRun
 from onepass.runs.run import Frame, UnsoundError, values_in
@@ -36,6 +36,7 @@ from onepass.trace.log import Log, no_deltas
 
 FIELDS = ("columns", "b", "ub", "numbers", "dense")  # of the store that change
 KEPT = [A, S1, S2, COUNT]  # what runs carry on of a column
+NO_COLUMNS = np.zeros(0, dtype=np.int32)
 FEW = 4  # times as many columns as were met, or more: then those met are few
 
 
@@ -134,22 +135,14 @@ class AdaptiveRun(LoggedRun):
     def last(self) -> Floats:
         weights = np.zeros((1 + self._width, self.frame.outputs))
         weights[0] = self.store.b
-        weights[1:][self._worth_a_look] = self._known(W)
+        store, columns = self.store, self._worth_a_look
+        weights[1:][columns] = store.columns[columns, W : W + 1] if isinstance(store, Single) else store.w[columns]
         return weights
 
     @property
     def _worth_a_look(self) -> Columns | slice:
         """The columns met, in place of all of them, where they are few: most are stepped over sooner than sought."""
         return self._met if FEW * self._met.size < self._width else slice(0, self._width)
-
-    def _known(self, place: int) -> Floats:
-        """w (`W`) or u (`U`) of the columns that are worth a look, (columns, outputs)."""
-        store, columns = self.store, self._worth_a_look
-        if isinstance(store, Single):
-            found = store.columns[columns, place][:, None]
-        else:
-            found = (store.w if place == W else store.u)[columns]
-        return np.asarray(found)
 
     def settle_norm(self) -> None:
         pass
@@ -222,9 +215,14 @@ class AdaptiveRun(LoggedRun):
         return not self.frame.needs_log
 
     def total(self, rounds: int, last: Floats) -> Floats:
+        store, columns = self.store, self._worth_a_look
         total = np.zeros(last.shape)
-        total[0] = rounds * self.store.b - self.store.ub
-        total[1:][self._worth_a_look] = rounds * self._known(W) - self._known(U)
+        total[0] = rounds * store.b - store.ub
+        if isinstance(store, Single):
+            few = NO_COLUMNS if isinstance(columns, slice) else columns
+            sum_columns(store.flat, few, float(rounds), total[1:])
+        else:
+            total[1:][columns] = rounds * store.w[columns] - store.u[columns]
         return total
 
     def sum_so_far(self, rounds: int) -> Callable[[], SumSoFar]:

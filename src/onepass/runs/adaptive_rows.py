@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass._jit import by_type, inlined, prefetch
+from onepass._jit import by_type, inlined, jit, prefetch
 from onepass.rows import LARGEST, Dense, Floats, Rows
 
 A, S1, S2, COUNT, INV, MU, W, U = range(8)  # places in a column's line; w and u of several classes stand elsewhere
@@ -176,3 +176,11 @@ score = by_type({Rows: _score_rows, Dense: _score_dense})  # (⟨w, x_i⟩, non-
 scores = by_type({Rows: _scores_rows, Dense: _scores_dense})  # the same for several classes, into `scores`
 collect = by_type({Rows: _collect_rows, Dense: _collect_dense})  # the row's non-zeros into `entries`: how many
 length = by_type({Rows: _length_rows, Dense: _length_dense})  # values that row i stores
+
+
+@jit
+def sum_columns(flat: Floats, columns: npt.NDArray[np.int32], rounds: float, total: Floats) -> None:
+    """Σ of the weight in use over all rounds: rounds·w − u, of these columns, or where there are none of all."""
+    for j in range(np.uint64(columns.size if columns.size > 0 else total.shape[0])):
+        f = np.uint64(np.uint32(columns[j])) if columns.size > 0 else j
+        total[f, 0] = rounds * flat[at(f, W)] - flat[at(f, U)]
