@@ -28,6 +28,7 @@ from onepass.trace import Trace
 from onepass.voted import VotedModel
 
 CHUNK = 1 << 15  # rows that a shuffled fit gathers at a time
+_COUNTED_RANGE = 1 << 16  # whole numbers over a wider range are sorted
 
 
 def _is_watched(classifier: OnePassClassifier) -> bool:
@@ -178,7 +179,7 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from X, y in one pass, forgetting all that went before."""
         _refuse(unsupported)
         X, y = self._checked(X, y, reset=True)
-        self._start(np.unique(y), len(y))
+        self._start(_distinct(y), len(y))
         if not self.shuffle:
             self._pass.feed(X, y)
             return self
@@ -216,7 +217,8 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_structure(X)
         refuse_masked(y, "y")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
-        check_classification_targets(y)
+        if y.dtype.kind not in "biu":  # whole numbers are classes as they are, and looking at all of them takes time
+            check_classification_targets(y)
         return X, y
 
     def _start(self, classes: Array, rows: int | None = None) -> None:
@@ -455,6 +457,16 @@ class _Saved:
 def _plain_row(X: Any, features: int) -> bool:
     """Whether X is one row that needs no conversion; what it contains is checked further on, as always."""
     return type(X) is np.ndarray and X.dtype == np.float64 and X.shape == (1, features)
+
+
+def _distinct(y: Array) -> Array:
+    """The labels that are there, in order: whole numbers of a small range are counted, which beats sorting them."""
+    if y.dtype.kind in "iu":
+        low, high = int(y.min()), int(y.max())
+        if high - low < _COUNTED_RANGE and high < 1 << 63:
+            counts = np.bincount(y.astype(np.int64, copy=False) - low)
+            return (np.flatnonzero(counts) + low).astype(y.dtype)
+    return np.unique(y)
 
 
 def _refuse(unsupported: dict[str, Any]) -> None:
