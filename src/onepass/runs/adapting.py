@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass._jit import by_type, jit
+from onepass._jit import by_type, inlined, jit
 from onepass.rows import AnyRows, Floats, Ints
 from onepass.runs.adaptive_rows import COUNT, INV, MU, S1, S2, A, Entries, U, W, at, collect, length, score, scores
 from onepass.trace.log import Deltas
@@ -367,7 +367,7 @@ def _add_dense(flat: Floats, dense: Columns, row: Row, sizes: tuple[int, int]) -
     return int(end)
 
 
-@jit
+@inlined
 def _total(a: Floats, b: Floats, n: int) -> float:
     """Σ a·b over the first n, in four fixed partial sums."""
     j, end = np.uint64(0), np.uint64(n)
