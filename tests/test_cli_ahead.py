@@ -66,7 +66,7 @@ def test_nothing_is_compiled_twice_or_in_vain(drawn, name):
     result, needed = train(drawn, name, cache, ("-c", ALONE))
     forms = collections.Counter(re.match(r"([^.]+\..+)-\d+\.py", path.name)[1] for path in needed)
     assert {kernel for kernel, count in forms.items() if count > 1} <= {*TWICE}
-    assert len(needed) < 95
+    assert len(needed) < 105  # each costs a file; those of an svmlight run are 100, of 6.5 s in all
     other.mkdir()
     where = {**COLD, "NUMBA_CACHE_DIR": str(other)}
     command = [sys.executable, "-m", "onepass.cli.ahead"]

@@ -40,29 +40,46 @@ def at(f, slot):  # type: ignore[no-untyped-def]
 
 @inlined
 def counts(x):  # type: ignore[no-untyped-def]
-    """Whether the value is neither 0 nor too large."""
-    return TINY <= x * x <= HUGE
+    """Whether the value is neither 0 nor too large; no branch, so that a loop looks at eight values at once."""
+    return (x * x >= TINY) & (x * x <= HUGE)
+
+
+# Values and columns are looked at before a row is scored, in loops of their own that become vector instructions:
+# scoring is left with products alone.
+
+
+@inlined
+def _count(values, first, end):  # type: ignore[no-untyped-def]
+    """(how many of these values count, whether all of them are fit for a kernel)."""
+    filled, fit = 0, True
+    for j in range(first, end):
+        filled += counts(np.float64(values[j]))
+    for j in range(end if filled == np.int64(end - first) else first, end):  # else one may be too large, or no number
+        fit = fit and bool(abs(np.float64(values[j])) <= LARGEST)
+    return filled, fit
+
+
+@inlined
+def _look(rows, first, end, width):  # type: ignore[no-untyped-def]
+    """(how many values count, the width that these need, or −1 where they are not fit for a kernel of this width)."""
+    indices, rising, needed = rows.indices, True, np.int64(0)
+    filled, fit = _count(rows.values, first, end)
+    for j in range(first + np.uint64(1), end):
+        rising &= indices[j - np.uint64(1)] < indices[j]
+    if first < end:
+        needed = np.int64(indices[end - np.uint64(1)]) + 1
+        rising &= indices[first] >= 0
+    return filled, needed if bool(fit and rising and needed <= width) else np.int64(-1)
 
 
 def _score_rows(rows, i, flat):  # type: ignore[no-untyped-def]
-    """Values and columns are looked at in loops of their own: instructions for eight or sixteen at once."""
     indices, values = rows.indices, rows.values
-    first, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
-    filled, rising, width = 0, True, np.int64(0)
-    for k in range(first, end):
-        filled += counts(np.float64(values[k]))
-    for k in range(first + np.uint64(1), end):
-        rising &= indices[k - np.uint64(1)] < indices[k]
-    if first < end:
-        width = np.int64(indices[end - np.uint64(1)]) + 1
-        rising &= indices[first] >= 0
-    fit = bool(rising and width <= np.int64(flat.size >> 3))
-    for k in range(end if filled == np.int64(end - first) else first, end):  # else one may be too large, or no number
-        fit = fit and bool(abs(np.float64(values[k])) <= LARGEST)
+    j, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
+    filled, width = _look(rows, j, end, np.int64(flat.size >> 3))
     ahead = AHEAD if end + AHEAD <= np.uint64(indices.size) else np.uint64(0)
-    j, last = first, end if fit else first
+    end = end if width >= 0 else j
     s0 = s1 = s2 = s3 = 0.0
-    while j + np.uint64(4) <= last:
+    while j + np.uint64(4) <= end:
         soon = j + ahead
         prefetch(flat, at(np.uint32(indices[soon]), 0))
         prefetch(flat, at(np.uint32(indices[soon + np.uint64(1)]), 0))
@@ -73,65 +90,49 @@ def _score_rows(rows, i, flat):  # type: ignore[no-untyped-def]
         s2 += flat[at(np.uint32(indices[j + np.uint64(2)]), W)] * np.float64(values[j + np.uint64(2)])
         s3 += flat[at(np.uint32(indices[j + np.uint64(3)]), W)] * np.float64(values[j + np.uint64(3)])
         j += np.uint64(4)
-    while j < last:
+    while j < end:
         s0 += flat[at(np.uint32(indices[j]), W)] * np.float64(values[j])
         j += np.uint64(1)
-    return (s0 + s1) + (s2 + s3), filled, width if fit else np.int64(-1)
+    return (s0 + s1) + (s2 + s3), filled, width
 
 
 def _score_dense(rows, i, flat):  # type: ignore[no-untyped-def]
     x = rows.values[i]
-    j, end, fit = np.uint64(0), np.uint64(x.size), True
+    j, end = np.uint64(0), np.uint64(x.size)
+    filled, fit = _count(x, j, end)
     s0 = s1 = s2 = s3 = 0.0
-    n0 = n1 = n2 = n3 = 0
     while j + np.uint64(4) <= end:
-        x0, x1 = np.float64(x[j]), np.float64(x[j + np.uint64(1)])
-        x2, x3 = np.float64(x[j + np.uint64(2)]), np.float64(x[j + np.uint64(3)])
-        s0 += flat[at(j, W)] * x0
-        s1 += flat[at(j + np.uint64(1), W)] * x1
-        s2 += flat[at(j + np.uint64(2), W)] * x2
-        s3 += flat[at(j + np.uint64(3), W)] * x3
-        n0 += counts(x0)
-        n1 += counts(x1)
-        n2 += counts(x2)
-        n3 += counts(x3)
+        s0 += flat[at(j, W)] * np.float64(x[j])
+        s1 += flat[at(j + np.uint64(1), W)] * np.float64(x[j + np.uint64(1)])
+        s2 += flat[at(j + np.uint64(2), W)] * np.float64(x[j + np.uint64(2)])
+        s3 += flat[at(j + np.uint64(3), W)] * np.float64(x[j + np.uint64(3)])
         j += np.uint64(4)
     while j < end:
-        x0 = np.float64(x[j])
-        s0 += flat[at(j, W)] * x0
-        n0 += counts(x0)
+        s0 += flat[at(j, W)] * np.float64(x[j])
         j += np.uint64(1)
-    filled = (n0 + n1) + (n2 + n3)
-    for f in range(end if filled == np.int64(end) else np.uint64(0), end):
-        fit = fit and bool(abs(np.float64(x[f])) <= LARGEST)
     return (s0 + s1) + (s2 + s3), filled, np.int64(end) if fit else np.int64(-1)
 
 
 def _scores_rows(rows, i, w, scores):  # type: ignore[no-untyped-def]
+    indices, values = rows.indices, rows.values
     first, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
-    before, width, fit = np.int32(-1), np.int32(w.shape[0]), True
-    filled = 0
-    for j in range(first, end):
-        f, x = rows.indices[j], np.float64(rows.values[j])
-        fit = bool(before < f < width and abs(x) <= LARGEST)
-        if not fit:
-            break
+    filled, width = _look(rows, first, end, np.int64(w.shape[0]))
+    for j in range(first, end if width >= 0 else first):
+        f, x = np.uint32(indices[j]), np.float64(values[j])
         for c in range(np.uint64(scores.size)):
-            scores[c] += w[np.uint32(f), c] * x
-        filled += counts(x)
-        before = f
-    return filled, np.int64(before) + 1 if fit else np.int64(-1)
+            scores[c] += w[f, c] * x
+    return filled, width
 
 
 def _scores_dense(rows, i, w, scores):  # type: ignore[no-untyped-def]
-    filled, fit = 0, True
-    for f in range(np.uint64(rows.values.shape[1])):
-        x = np.float64(rows.values[i, f])
-        fit = fit and bool(abs(x) <= LARGEST)
+    values = rows.values[i]
+    end = np.uint64(values.size)
+    filled, fit = _count(values, np.uint64(0), end)
+    for f in range(end):
+        x = np.float64(values[f])
         for c in range(np.uint64(scores.size)):
             scores[c] += w[f, c] * x
-        filled += counts(x)
-    return filled, np.int64(rows.values.shape[1]) if fit else np.int64(-1)
+    return filled, np.int64(end) if fit else np.int64(-1)
 
 
 def _collect_rows(rows, i, entries):  # type: ignore[no-untyped-def]
