@@ -1,8 +1,8 @@
 """The one compiler setting, and dispatch on the type of a rule.
 
-`jit` compiles kernels, and `inlined` what is to disappear inside them. fastmath stays off: it decides exact ties
-otherwise, hides NaN, and makes gathers slower. Compiled code is cached on disk; where no folder is writable it is
-compiled anew in each process, with one notice.
+`jit` compiles kernels, `allocating` those that make arrays, and `inlined` what is to disappear inside them. fastmath
+stays off: it decides exact ties otherwise, hides NaN, and makes gathers slower. Compiled code is cached on disk; where
+no folder is writable it is compiled anew in each process, with one notice.
 """
 
 from __future__ import annotations
@@ -25,22 +25,38 @@ except ImportError:  # a numba whose internals have other names
     KernelCache = None  # type: ignore[assignment,misc]
 
 Function = Callable[..., Any]
-SETTING = {"nogil": True, "fastmath": False, "error_model": "numpy", "no_cfunc_wrapper": True}  # nothing in C calls us
+SETTING = {
+    "nogil": True,
+    "fastmath": False,
+    "error_model": "numpy",  # a quotient is not looked at for a zero below it
+    "no_cfunc_wrapper": True,  # nothing in C calls us
+    "_nrt": False,  # who holds an array is not counted: that stops the processor several times a row
+}
+COUNTED = {"_nrt": True}  # for what makes arrays
+INNER = {"no_cpython_wrapper": True}  # for what only kernels call
 ALIGNED = 8  # bytes: all that is known of where an item of an array of floats begins
-INNER = {**SETTING, "no_cpython_wrapper": True}  # for what only kernels call
 
 
 def jit(function: Function) -> Function:
-    """The function, compiled at its first call (never at import)."""
-    compiled = numba.njit(**SETTING)(function)
+    """The function, compiled at its first call (never at import). It can make no arrays: `allocating` can."""
+    return _compiled(function, SETTING)
+
+
+def allocating(function: Function) -> Function:
+    """The same for a function that makes arrays, or calls one that returns some."""
+    return _compiled(function, SETTING | COUNTED)
+
+
+def _compiled(function: Function, setting: Mapping[str, Any]) -> Function:
+    compiled = numba.njit(**setting)(function)
     if compiled is function:  # the JIT is off
         return compiled
     if KernelCache is None or not hasattr(compiled, "_cache"):
-        return _cached_by_numba(function)
+        return _cached_by_numba(function, setting)
     compiled._cache = KernelCache(function, _notice)
 
     def inner() -> Any:
-        served = numba.njit(**INNER)(function)
+        served = numba.njit(**setting, **INNER)(function)
         served._cache = KernelCache(function, _notice, part=".inner")
         return served
 
@@ -52,13 +68,13 @@ def compiling() -> bool:
     return KernelCache is None or KernelCache.missing > 0
 
 
-def _cached_by_numba(function: Function) -> Function:
+def _cached_by_numba(function: Function, setting: Mapping[str, Any]) -> Function:
     """The same with numba's own cache, which is slower to start, where its internals are not those that ours knows."""
     try:
-        return numba.njit(**SETTING, cache=True)(function)  # type: ignore[no-any-return]
+        return numba.njit(**setting, cache=True)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # no writable folder
         _notice()
-        return numba.njit(**SETTING)(function)  # type: ignore[no-any-return]
+        return numba.njit(**setting)(function)  # type: ignore[no-any-return]
 
 
 @cache
@@ -71,7 +87,7 @@ def inlined(function: Function) -> Function:
     compiled = numba.njit(**SETTING, forceinline=True)(function)
     if compiled is function or KernelCache is None:
         return compiled  # type: ignore[no-any-return]
-    return serve_kernels(compiled, lambda: numba.njit(**INNER, forceinline=True)(function))
+    return serve_kernels(compiled, lambda: numba.njit(**SETTING, **INNER, forceinline=True)(function))
 
 
 def by_type(table: Mapping[type, Function]) -> Function:
@@ -86,7 +102,7 @@ def by_type(table: Mapping[type, Function]) -> Function:
     def chosen(first, *rest):  # type: ignore[no-untyped-def]
         return table[type(first)](first, *rest)
 
-    @overload(chosen, strict=False, jit_options={**INNER, "forceinline": True})
+    @overload(chosen, strict=False, jit_options={**SETTING, **INNER, "forceinline": True})
     def compiled(first, *rest):  # type: ignore[no-untyped-def]
         return table.get(getattr(first, "instance_class", type(None)))
 

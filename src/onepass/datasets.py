@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from onepass._jit import jit
+from onepass._jit import allocating
 from onepass.errors import DataError
 from onepass.io import lyrl2004
 from onepass.rows import Array, Floats, Ints, Rows
@@ -225,7 +225,7 @@ def _alias(p: Floats) -> tuple[Floats, npt.NDArray[np.int32]]:
     return np.minimum(keep, 1.0), other
 
 
-@jit
+@allocating
 def _write(urn: _Urn, chosen: Ints, shares: Floats, seed: int, first: int, last: int):  # type: ignore[no-untyped-def]
     """(distinct words per document, their numbers, log2(1 + count), category per document)."""
     vocabulary = urn.keep.shape[1]

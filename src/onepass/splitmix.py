@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from onepass._jit import jit
+from onepass._jit import allocating
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: the step from one state to the next
 
 
-@jit
+@allocating  # of an array of words
 def finalize(z: Any) -> Any:
     """splitmix64's output function: every bit of z, a word or an array of words, reaches every bit of the result.
 

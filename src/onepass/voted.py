@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onepass import model_files
-from onepass._jit import by_type, jit
+from onepass._jit import allocating, by_type, jit
 from onepass.executor import ThreadExecutor
 from onepass.labels import Label
 from onepass.models import LinearModel, places, within
@@ -254,7 +254,7 @@ _multiply = by_type({Log: _multiply_rows, Deltas: _multiply_deltas})  # row i ti
 _add = by_type({Log: _add_row, Deltas: _add_delta})  # the scores after update j
 
 
-@jit
+@allocating
 def _guess(log: Log, products: Floats, classes: int, guesses: Ints) -> None:
     """guesses[j] = the class that hypothesis j predicts; −1 where its score is exactly 0."""
     scores = np.zeros(classes)  # two classes: only the second's
@@ -267,7 +267,7 @@ def _guess(log: Log, products: Floats, classes: int, guesses: Ints) -> None:
             _add(log, j, products, scores)
 
 
-@jit
+@allocating
 def _vote(log: Log, postings: Rows, bias: float, rows: AnyRows, q: Ints, votes: Ints, width: int) -> None:
     """votes[i, c] += q_j for every hypothesis j that predicts class c for row i."""
     products, guesses = np.empty((q.size - 1, width)), np.empty(q.size, dtype=np.int64)
@@ -279,7 +279,7 @@ def _vote(log: Log, postings: Rows, bias: float, rows: AnyRows, q: Ints, votes: 
                 votes[i, guesses[j]] += q[j]
 
 
-@jit
+@allocating
 def _judge(
     log: Log, postings: Rows, bias: float, rows: AnyRows, truth: Ints, errors: Ints, shape: tuple[int, int]
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onepass._jit import jit, prefetch
+from onepass._jit import allocating, jit, prefetch
 from onepass.cluster.bounds import Drift, RowBounds
 from onepass.cluster.distance import Slack, Targets, nearest, seek, slack, squared_distance
 from onepass.cluster.simd import LANES, keep_nearest
@@ -70,7 +70,7 @@ def _neighbourhoods(rows, centres, slack, drift, gaps, span) -> Any:  # type: ig
         drift.half[a], drift.others[a], drift.beyond[a] = 0.5 * nearby, others, beyond
 
 
-@jit
+@allocating
 def _sort_by_centre(state, todo, k) -> Any:  # type: ignore[no-untyped-def]
     """The open rows by centre and, roughly, by distance from it (a counting sort); where each centre's begin, and the
     farthest of them."""
@@ -101,7 +101,7 @@ def _sort_by_centre(state, todo, k) -> Any:  # type: ignore[no-untyped-def]
     return order, start[::SHELLS], reach
 
 
-@jit
+@allocating
 def _search_tiles(rows, centres, around, slack, state, todo) -> Any:  # type: ignore[no-untyped-def]
     gaps, half = around
     k, width = centres.norms.size, rows.values.shape[1]

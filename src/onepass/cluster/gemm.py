@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass._jit import jit
+from onepass._jit import allocating, jit
 from onepass.cluster.bounds import Drift, RowBounds, drift_of_all
 from onepass.cluster.distance import Slack, Targets, distances_to_point, slack, squared_distance
 from onepass.cluster.simd import keep_two
@@ -83,7 +83,7 @@ def _sparse_products(rows, seen, panel, scores) -> Any:  # type: ignore[no-untyp
                 scores[j, c] += v * seen[f, c]
 
 
-@jit
+@allocating
 def _write_nearest(rows, centres, frame, slacks, state, panel, products) -> Any:  # type: ignore[no-untyped-def]
     """Writes the centre and the bounds of each row of the panel, asking D where scores h_c − 2⟨x, c'⟩ leave a doubt.
 

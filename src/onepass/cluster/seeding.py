@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass._jit import jit
+from onepass._jit import allocating, jit
 from onepass.cluster.distance import Targets, distances_to_point, seek, squared_distance, targets
 from onepass.cluster.kmeans import assign
 from onepass.cluster.local_search import LocalSearch
@@ -424,7 +424,7 @@ def _candidates(rule, j, best, first, last, scratch) -> Any:  # type: ignore[no-
     return count
 
 
-@jit
+@allocating
 def _add_centre(rows, new, rule, weights, best, span, sums) -> Any:  # type: ignore[no-untyped-def]
     """D² and its owner after one new centre, and Σ w·D² of each of the span's blocks."""
     closest, owner, reach = best
@@ -448,7 +448,7 @@ def _add_centre(rows, new, rule, weights, best, span, sums) -> Any:  # type: ign
             sums[first // BLOCK] = total
 
 
-@jit
+@allocating
 def _gains(rows, tried, rule, weights, best, span, gains) -> Any:  # type: ignore[no-untyped-def]
     """gains[b, j] = Σ w·(D² − D(x, tried row j))₊ over the rows of block b."""
     closest = best[0]

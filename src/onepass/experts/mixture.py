@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass._jit import by_type, jit
+from onepass._jit import allocating, by_type, jit
 from onepass.experts.advice import Advice, Rounds, as_forecasts
 from onepass.experts.reductions import decay, fold, least
 from onepass.experts.run import RoundLog
@@ -85,7 +85,7 @@ class Workspace(NamedTuple):
     scratch: Floats
 
 
-@jit
+@allocating
 def workspace(n):  # type: ignore[no-untyped-def]
     """Room for n experts."""
     return Workspace(np.empty(n), np.empty(n), np.empty(n + 4))
@@ -94,8 +94,10 @@ def workspace(n):  # type: ignore[no-untyped-def]
 @jit
 def total(x, work):  # type: ignore[no-untyped-def]
     """Σ x. OUT: work.scratch."""
-    work.scratch[: x.size] = x
-    return fold(work.scratch, x.size)
+    scratch = work.scratch
+    for i in range(x.size):
+        scratch[i] = x[i]
+    return fold(scratch, x.size)
 
 
 @jit
@@ -201,14 +203,14 @@ def suffer(a, y, asleep, whole, work):  # type: ignore[no-untyped-def]
     return lost
 
 
-@jit
+@allocating
 def shares(rule, state, work):  # type: ignore[no-untyped-def]
     """The weights of the coming round if nobody sleeps; they sum to 1. OUT: work."""
     weigh(rule, state, np.zeros(state.since.size), False, work)
     return work.weights / total(work.weights, work)
 
 
-@jit
+@allocating
 def play(rule, state, block, log):  # type: ignore[no-untyped-def]
     """Plays the block's rounds. IN: rule, block. IN and OUT: state. OUT: log."""
     work = workspace(state.since.size)

@@ -31,7 +31,8 @@ def fold(x, n):  # type: ignore[no-untyped-def]
 def least(x, scratch):  # type: ignore[no-untyped-def]
     """min x, which has no NaN. OUT: scratch."""
     n = x.size
-    scratch[:n] = x
+    for i in range(n):
+        scratch[i] = x[i]
     while n > 8:
         h = (n + 1) // 2
         for i in range(n - h):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass._jit import by_type, jit
+from onepass._jit import allocating, by_type, jit
 from onepass.experts.advice import ASLEEP, Advice, Rounds
 from onepass.experts.reductions import fold
 from onepass.experts.run import RoundLog
@@ -184,7 +184,7 @@ def smallest(mistakes, absences, price):  # type: ignore[no-untyped-def]
     return least
 
 
-@jit
+@allocating
 def play(rule, state, block, log):  # type: ignore[no-untyped-def]
     """Plays the block's rounds. IN: rule, block. IN and OUT: state. OUT: log.
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onepass._jit import by_type, jit
+from onepass._jit import allocating, by_type, jit
 from onepass.lab import theory
 from onepass.lab.bench import DEFAULT, FULL, Bench, RunOptions
 from onepass.lab.clean import NEVER
@@ -101,7 +101,7 @@ def draw_mistake(angles, along, across, rng):  # type: ignore[no-untyped-def]
     return least, field
 
 
-@jit
+@allocating
 def advance(student, rule, stop, looks, rng):  # type: ignore[no-untyped-def]
     """Rounds up to stop, in place.
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onepass._jit import jit
+from onepass._jit import allocating, jit
 from onepass.rows import Floats
 from onepass.schedules import rate
 from onepass.smooth.functions import gradient, value
@@ -29,7 +29,7 @@ class SmoothStudent(NamedTuple):
     mistakes: int
 
 
-@jit
+@allocating
 def advance(student, teacher, schedule, t, stop, looks, rng):  # type: ignore[no-untyped-def]
     """The student after rounds t+1..stop.
 
@@ -65,7 +65,7 @@ class NoisySmoothStudent(NamedTuple):
     differences: int
 
 
-@jit
+@allocating
 def advance_noisy(student, teacher, rule, t, stop, looks, rng):  # type: ignore[no-untyped-def]
     """The student of labels that are turned over with probability p, after rounds t+1..stop.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from onepass._jit import jit
+from onepass._jit import allocating
 from onepass.rows import Floats
 from onepass.smooth.functions import Function, Quadratic, SoftCommittee, size, value
 
@@ -136,7 +136,7 @@ class SmoothTeacher:
         return S, _labels(self.function, self.W0, S)
 
 
-@jit
+@allocating
 def _labels(function, W, S):  # type: ignore[no-untyped-def]
     y = np.empty(S.shape[0])
     for i in range(y.size):

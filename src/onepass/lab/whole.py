@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numpy.random import Generator
 from scipy import special
 
-from onepass._jit import by_type, jit
+from onepass._jit import allocating, by_type, jit
 from onepass.lab.bench import Bench
 from onepass.lab.curves import LearningCurves
 from onepass.lab.noisy import ExactlyShifted, ExactlyWeighted
@@ -133,7 +133,7 @@ def advance(student, teacher, rule, first, S, flips, looks):  # type: ignore[no-
             point += 1
 
 
-@jit
+@allocating
 def advance_parity(student, teacher, rule, first, S, looks):  # type: ignore[no-untyped-def]
     """The same for a parity machine that learns by the least action (see `parity`); units share the columns of S.
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onepass._jit import by_type, jit
+from onepass._jit import allocating, by_type, jit
 from onepass.errors import LimitError
 from onepass.learners.shifted import SIGMAS, WINDOW, Shifted, mirrored, shifts, weighs
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, add, scan, squared_norm
@@ -211,7 +211,7 @@ def _end(lazy: Lazy, log: Log, t: int, margin: float, scale: float, label: float
     lazy.state[SINCE] = t
 
 
-@jit
+@allocating
 def _learn(lazy: Lazy, rows: AnyRows, y: Ints, rule: Shifted, bias: float, log: Log, t0: int, first: int) -> int:
     """Learn rows first, first + 1, …; the number of the first whose run may outlive the columns."""
     # Long, as one round is: its steps share nine numbers of the row, and must come in this order.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onepass._jit import jit
+from onepass._jit import allocating, jit
 from onepass.learners.shifted import SIGMAS, WEIGHTINGS, Weighting
 from onepass.rows import Floats, Ints
 from onepass.smooth.functions import BLOCK, Function, Given, gradient, slope
@@ -106,7 +106,7 @@ def shift(averages, plan, weight, direction):  # type: ignore[no-untyped-def]
     return True
 
 
-@jit
+@allocating
 def _absorb(function, W, X, y, span, averages, plan):  # type: ignore[no-untyped-def]
     (first, last), direction = span, np.empty(W.size)
     for i in range(first, last):

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from onepass._jit import jit
+from onepass._jit import allocating
 
 KEEP_NONE, KEEP_SUM, KEEP_LAST = 0, 1, 2  # what to do with a feature that stands twice in a row
 
 
-@jit
+@allocating
 def tidy(indices: Any, values: Any, begin: Any, end: Any, keep: Any) -> Any:
     """The row's new end after sorting it by index and joining duplicates; −1 if `keep` forbids them or a sum overflows.
 

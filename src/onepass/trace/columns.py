@@ -154,7 +154,8 @@ def _fold(fold: Fold, log: Log, classes: int, bias: float, limit: int, first: in
         fold.state[SINCE] = log.round[i]
         if log.shift[i]:
             _settle(fold)
-            fold.v[:] *= SHIFTS[log.shift[i]]
+            for f in range(np.uint64(fold.v.size)):
+                fold.v[f] *= SHIFTS[log.shift[i]]
             fold.state[SETTLED] = log.scale[i]
         elif log.scale[i] < SETTLE * fold.state[SETTLED]:
             fold.state[SCALE] = log.scale[i]
