@@ -211,3 +211,30 @@ def _add_eight(context, sums, at, lines, line, x):  # type: ignore[no-untyped-de
 @overload(add_eight)
 def _compiled_add_eight(sums, at, lines, line, x):  # type: ignore[no-untyped-def]
     return lambda sums, at, lines, line, x: _add_eight(sums, at, lines, line, x)
+
+
+def add_four(array: Any, at: Any, x: Any, y: Any, z: Any, w: Any) -> None:
+    """array[at:at+4] += (x, y, z, w), of floats; compiled, all four are read, added and written at once."""
+    array[at : at + 4] += (x, y, z, w)
+
+
+@intrinsic
+def _add_four(context, array, at, x, y, z, w):  # type: ignore[no-untyped-def]
+    four, number = ir.VectorType(ir.DoubleType(), 4), ir.IntType(32)
+
+    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        whole = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = builder.bitcast(builder.gep(whole.data, [arguments[1]]), four.as_pointer())
+        added = ir.Constant(four, ir.Undefined)
+        for i in range(4):
+            added = builder.insert_element(added, arguments[2 + i], number(i))
+        builder.store(builder.fadd(builder.load(place, align=ALIGNED), added), place, align=ALIGNED)
+        return context.get_dummy_value()
+
+    real = types.float64
+    return types.void(array, types.uint64, real, real, real, real), code
+
+
+@overload(add_four)
+def _compiled_add_four(array, at, x, y, z, w):  # type: ignore[no-untyped-def]
+    return lambda array, at, x, y, z, w: _add_four(array, at, x, y, z, w)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from onepass._jit import by_type, inlined, jit
+from onepass._jit import add_four, by_type, inlined, jit
 from onepass.rows import AnyRows, Floats, Ints
 from onepass.runs.adaptive_rows import COUNT, INV, MU, S1, S2, A, Entries, U, W, at, collect, length, score, scores
 from onepass.trace.log import Deltas
@@ -126,13 +126,11 @@ def _rescale_multiple(store, columns, entries, n, log):  # type: ignore[no-untyp
 
 def _push_single(store, entries, n, log, c, y, rival):  # type: ignore[no-untyped-def]
     flat, columns, steps, places, values = store.flat, entries.column, entries.step, log.indices, log.values
-    squares, t, shift, signed, end = entries.squares, store.numbers[ROUND], 0.0, c * y, np.uint64(log.cursor[1])
+    zs, t, shift, signed, end = entries.z, store.numbers[ROUND], 0.0, c * y, np.uint64(log.cursor[1])
     for j in range(np.uint64(n)):
         f = np.uint32(columns[j])
         d = signed * steps[j] * flat[at(f, INV)]
-        flat[at(f, A)] = squares[j]
-        flat[at(f, W)] += d
-        flat[at(f, U)] += t * d
+        add_four(flat, at(f, MU), 0.0, zs[j] * zs[j], d, t * d)
         shift += d * flat[at(f, MU)]
         places[end], values[end] = np.int64(f) + 1, d
         end += np.uint64(d != 0.0)
@@ -142,12 +140,12 @@ def _push_single(store, entries, n, log, c, y, rival):  # type: ignore[no-untype
 
 def _push_multiple(store, entries, n, log, c, y, rival):  # type: ignore[no-untyped-def]
     flat, columns, steps, places, values = store.flat, entries.column, entries.step, log.indices, log.values
-    w, u, squares, outputs = store.w, store.u, entries.squares, store.b.size
+    w, u, zs, outputs = store.w, store.u, entries.z, store.b.size
     t, shift, end = store.numbers[ROUND], 0.0, log.cursor[1]
     for j in range(np.uint64(n)):
         f = np.uint32(columns[j])
         d = c * steps[j] * flat[at(f, INV)]
-        flat[at(f, A)] = squares[j]
+        flat[at(f, A)] += zs[j] * zs[j]
         if d != 0.0:
             w[f, y] += d
             w[f, rival] -= d
@@ -210,9 +208,7 @@ def _observe(flat: Floats, dense: Columns, row: Row, sizes: tuple[int, int]) -> 
         if (v * v * count > CLIP * square) & (count >= 16.0):
             v = math.copysign(math.sqrt(CLIP * square / count), v)
         count, square = count + 1.0, square + v * v
-        flat[at(f, S1)] += v
-        flat[at(f, COUNT)] = count
-        flat[at(f, S2)] = square
+        add_four(flat, at(f, S1), v, v * v, 1.0, 0.0)
         picked[strayed] = j
         strayed += np.uint64((abs(square * inv * inv - count) > STRAY * count) & (mu == 0.0))  # only dense ones have mu
     return int(_settle_strayed(flat, dense, row, (int(strayed), sizes[1])))
@@ -394,7 +390,7 @@ def _step(zs: Floats, squares: Floats, steps: Floats, n: int, bias: float) -> tu
     for j in range(np.uint64(n)):
         z = r * zs[j]
         square = squares[j] + z * z
-        zs[j], squares[j] = z, square
+        zs[j] = z
         steps[j] = z / math.sqrt(square) if square > 0.0 else 0.0
     return r, _total(zs, steps, n)
 
@@ -407,9 +403,9 @@ def _lifted(numbers: Floats, r: float) -> float:
 
 
 @jit
-def _keep_squares(flat: Floats, columns: Columns, squares: Floats, n: int) -> None:
+def _add_squares(flat: Floats, columns: Columns, zs: Floats, n: int) -> None:
     for j in range(np.uint64(n)):
-        flat[at(np.uint32(columns[j]), A)] = squares[j]
+        flat[at(np.uint32(columns[j]), A)] += zs[j] * zs[j]
 
 
 @jit
@@ -477,7 +473,7 @@ def adapt(store: Store, rows: AnyRows, y: Ints, log: Deltas, entries: Entries, m
             lift(store, c * lifted, y[i], rival)
             _settle_intercept(store, log)
         else:
-            _keep_squares(flat, columns, squares, n)
+            _add_squares(flat, columns, zs, n)
         if numbers[DROPPED] > 0.0:
             cursor[1] = start
         rounds[k], margins[k] = t, margin

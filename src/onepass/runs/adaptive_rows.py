@@ -13,7 +13,7 @@ import numpy.typing as npt
 from onepass._jit import by_type, inlined, jit, prefetch
 from onepass.rows import LARGEST, Dense, Floats, Rows
 
-A, S1, S2, COUNT, INV, MU, W, U = range(8)  # places in a column's line; w and u of several classes stand elsewhere
+S1, S2, COUNT, INV, MU, A, W, U = range(8)  # places in a column's line; w and u of several classes stand elsewhere
 LINE = np.uint64(3)  # a column's line begins at its number shifted by this
 TINY, HUGE = 2.0**-960, LARGEST * LARGEST  # a square below the one counts as 0, above the other is refused
 AHEAD = np.uint64(128)  # values ahead whose columns are asked for
