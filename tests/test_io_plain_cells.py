@@ -1,15 +1,22 @@
 """Plain blocks of CSV: what is read in one walk is what Arrow and the encoding of columns give, to the last bit."""
 
+import itertools
+
 import numpy as np
 import pyarrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracles_io as oracle
 from onepass import train
 from onepass.errors import DataError
 from onepass.io import delimited, open_stream
+from onepass.io.cell_ends import cell_ends
+from onepass.io.lines import closed
 from onepass.io.plain_cells import PlainCells
+from onepass.tables.hashing import hashes_of
+from onepass.tables.sorting import FEW, exchanges, sort_columns
 
 HEAD = "age,job,wage,city,y"
 ROWS = ["31,cook,1.5,Rome,yes", "40,poet,,Oslo,no", "55,smith,-2e3,NA,yes", " 8, cook ,.5,São Paulo,no"]
@@ -139,6 +146,70 @@ def test_many_labels_and_bytes_that_are_no_text_are_left_to_arrow(read, tmp_path
     (tmp_path / "latin.csv").write_bytes("\n".join([*EARLY, ""]).encode("latin-1"))
     with pytest.raises(DataError, match="not UTF-8"), open_stream(tmp_path / "latin.csv", kinds="found") as stream:
         list(stream)
+
+
+@given(st.lists(st.sampled_from([b"a", b",", b"\n", b"\r", b" ", b"\t", b"bcdefgh" * 9]), max_size=120))
+@settings(max_examples=200, deadline=None)
+def test_cells_end_at_marks_and_newlines(pieces):
+    text = b"".join(pieces)
+    buffer, _ = closed(text)
+    places = [at for at, byte in enumerate(text) if byte in b",\n"]
+    ends, returns = cell_ends(buffer, len(text), ",", '"', len(places))
+    assert ends.tolist() == places
+    assert returns == text.count(b"\r")
+    assert cell_ends(buffer, len(text), ",", '"', len(places) + 1) is None
+    assert not places or cell_ends(buffer, len(text), ",", '"', len(places) - 1) is None
+
+
+@pytest.mark.parametrize("before", [0, 1, 63, 64, 200])
+@pytest.mark.parametrize("odd", [b'"', b"\0", b"\x1f", b"\xff", "\u00a0".encode(), "\u3000".encode()])
+def test_strange_bytes_are_met_wherever_they_stand(before, odd):
+    text = b"x" * before + odd + b"y" * 100 + b"\n"
+    assert cell_ends(closed(text)[0], len(text), ",", '"', 1) is None
+    fine = text.replace(odd, "\u00e9".encode())
+    assert cell_ends(closed(fine)[0], len(fine), ",", None, 1)[0].tolist() == [len(fine) - 1]
+
+
+@given(st.lists(st.text(max_size=20), max_size=30), st.integers(0, 2**32 - 1))
+@settings(deadline=None)
+def test_texts_of_any_length_have_their_hash(texts, seed):
+    assert hashes_of(texts, seed).tolist() == [oracle.murmur3(text.encode(), seed) for text in texts]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 5, 8, 11])
+def test_exchanges_sort_every_row_of_zeros_and_ones(size):
+    """And so every row: Knuth's zero-one principle."""
+    rows = np.array(list(itertools.product([0, 1], repeat=size)), np.uint32).reshape(2**size, size)
+    lines = np.ascontiguousarray(rows.T)
+    sort_columns(lines)
+    assert (lines == np.sort(rows.T, axis=0)).all()
+
+
+def test_many_lines_are_left_as_they_are():
+    assert len(exchanges(FEW))
+    assert not len(exchanges(FEW + 1))
+
+
+@pytest.mark.parametrize("columns", [3, FEW, FEW + 5])
+def test_categories_stand_in_order_however_many_there_are(columns, tmp_path):
+    rng = np.random.default_rng(columns)
+    names = [f"c{j}" for j in range(columns)]
+    rows = [[f"v{code}" if code else "" for code in rng.integers(4, size=columns)] for _ in range(300)]
+    lines = [",".join([*names, "y"]), *(",".join([*row, "yn"[i % 2]]) for i, row in enumerate(rows))]
+    (tmp_path / "t.csv").write_text("\n".join([*lines, ""]))
+    with open_stream(
+        tmp_path / "t.csv", header=True, target="y", categorical=names, missing="zero", bits=5, threads=0
+    ) as stream:
+        chunk = next(stream)
+    start = 0
+    for row, end in zip(rows, chunk.rows.indptr[1:], strict=True):
+        hashed = [
+            oracle.murmur3(v.encode(), oracle.murmur3(n.encode())) % 32 for n, v in zip(names, row, strict=True) if v
+        ]
+        wanted = sorted(set(hashed))
+        assert chunk.rows.indices[start:end].tolist() == wanted
+        assert chunk.rows.values[start:end].tolist() == [hashed.count(place) for place in wanted]
+        start = end
 
 
 def test_a_long_file_is_walked_and_the_model_is_that_of_the_table(tmp_path):

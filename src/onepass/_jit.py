@@ -187,10 +187,18 @@ def add_eight(sums: Any, at: Any, lines: Any, line: Any, x: Any) -> None:
     sums[at : at + 8] += lines[line : line + 8] * x
 
 
+def _everywhere(builder: Any, value: Any, size: int) -> Any:
+    """A vector that has the value at all of its places."""
+    number, kind = ir.IntType(32), ir.VectorType(value.type, size)
+    one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, number(0))
+    return builder.shuffle_vector(
+        one, ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(number, size), [0] * size)
+    )
+
+
 @intrinsic
 def _add_eight(context, sums, at, lines, line, x):  # type: ignore[no-untyped-def]
-    eight, number = ir.VectorType(ir.DoubleType(), 8), ir.IntType(32)
-    anything = ir.Constant(eight, ir.Undefined)
+    eight = ir.VectorType(ir.DoubleType(), 8)
 
     def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         def first_of(array: int, place: int) -> Any:
@@ -199,8 +207,7 @@ def _add_eight(context, sums, at, lines, line, x):  # type: ignore[no-untyped-de
             return builder.bitcast(builder.gep(whole.data, [arguments[place]]), eight.as_pointer())
 
         total, weights = first_of(0, 1), first_of(2, 3)
-        one = builder.insert_element(anything, arguments[4], number(0))
-        times = builder.shuffle_vector(one, anything, ir.Constant(ir.VectorType(number, 8), [0] * 8))
+        times = _everywhere(builder, arguments[4], 8)
         product = builder.fmul(builder.load(weights, align=ALIGNED), times)
         builder.store(builder.fadd(builder.load(total, align=ALIGNED), product), total, align=ALIGNED)
         return context.get_dummy_value()
@@ -238,3 +245,50 @@ def _add_four(context, array, at, x, y, z, w):  # type: ignore[no-untyped-def]
 @overload(add_four)
 def _compiled_add_four(array, at, x, y, z, w):  # type: ignore[no-untyped-def]
     return lambda array, at, x, y, z, w: _add_four(array, at, x, y, z, w)
+
+
+def equal_bytes(text: Any, at: Any, byte: Any) -> Any:
+    """A bit for each of text[at:at+64], the first one lowest: whether it is this byte; compiled, all at once."""
+    return _bits(text[at : at + 64] == byte)
+
+
+def lower_bytes(text: Any, at: Any, byte: Any) -> Any:
+    """The same for whether it is less than this byte."""
+    return _bits(text[at : at + 64] < byte)
+
+
+def _bits(found: Any) -> Any:
+    return np.packbits(found, bitorder="little").view(np.uint64)[0]
+
+
+def _compare(relation: str) -> Any:
+    """The instruction that holds 64 bytes against one."""
+
+    @intrinsic
+    def compared(context, text, at, byte):  # type: ignore[no-untyped-def]
+        block = ir.VectorType(ir.IntType(8), 64)
+
+        def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            whole = context.make_array(signature.args[0])(context, builder, arguments[0])
+            place = builder.bitcast(builder.gep(whole.data, [arguments[1]]), block.as_pointer())
+            found = builder.icmp_unsigned(
+                relation, builder.load(place, align=1), _everywhere(builder, arguments[2], 64)
+            )
+            return builder.bitcast(found, ir.IntType(64))
+
+        return types.uint64(text, types.uint64, types.uint8), code
+
+    return compared
+
+
+_equal_bytes, _lower_bytes = _compare("=="), _compare("<")
+
+
+@overload(equal_bytes)
+def _compiled_equal_bytes(text, at, byte):  # type: ignore[no-untyped-def]
+    return lambda text, at, byte: _equal_bytes(text, at, byte)
+
+
+@overload(lower_bytes)
+def _compiled_lower_bytes(text, at, byte):  # type: ignore[no-untyped-def]
+    return lambda text, at, byte: _lower_bytes(text, at, byte)

@@ -184,7 +184,7 @@ class Csv(TableOptions):
         first = max(0, min(block.size, body - block.start))  # bytes of the header
         bad = list[BadLine]()
         try:
-            plain = self._plain(text[first:], layout) if block.start >= LONG else None
+            plain = self._plain(block.text[first:], block.size - first, layout) if block.start >= LONG else None
             found = plain or self._examples(text[first:], layout)
         except CellError:
             bad, good = self._sift(text, first, layout, skip)
@@ -230,14 +230,14 @@ class Csv(TableOptions):
                 )
         return bad, np.concatenate([text[:0], *good])
 
-    def _plain(self, text: Bytes, layout: Layout) -> Examples | None:
-        """The same as `_examples`, faster, where a block has only what is simple; else None."""
+    def _plain(self, text: Bytes, end: int, layout: Layout) -> Examples | None:
+        """The same as `_examples`, faster, where a block has only what is simple up to its end; else None."""
         if self.mark == SPACES or not self.labelled or self.settled.dense:
             return None
         from onepass.io.plain_cells import PlainCells  # compiled code, which short files do without
 
         cells = PlainCells.of(layout.plan, layout.at, layout.target, len(layout.names))
-        found = cells and cells.read(text, self.mark, self._quote, self.settled.names, layout.wanted)
+        found = cells and cells.read(text, end, self.mark, self._quote, self.settled.names, layout.wanted)
         if not found:
             return None
         (rows, met), labels = found

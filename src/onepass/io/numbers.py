@@ -269,7 +269,7 @@ def decimal(first: Any, second: Any, third: Any) -> Any:
     mantissa, after, good = short_decimal(first, size)
     if good and (size < np.uint64(8) or second & np.uint64(0xFF) <= np.uint64(32)):
         return np.float64(mantissa) / TENS[after], size
-    return _long_decimal(first, second, third)
+    return long_decimal(first, second, third)
 
 
 @jit
@@ -280,7 +280,7 @@ def _without(digits: Any, inside: Any, point: Any) -> Any:
 
 
 @jit
-def _long_decimal(first: Any, second: Any, third: Any) -> Any:
+def long_decimal(first: Any, second: Any, third: Any) -> Any:
     """The same for one with a point in the first word and at least eight digits: at most 20 of them."""
     none, last = (0.0, np.uint64(0)), np.uint64(56)
     point = lowest(equal(first, POINTS))

@@ -1,4 +1,4 @@
-"""Numbers and categories of plain records, read in one walk over the bytes of a block.
+"""Numbers and categories of plain records, read from the bytes of a block, whose cells' ends are found first.
 
 Plain is what most tables hold: no quote, no NUL, no lone carriage return, cells that are numbers as `float()` reads
 them, short texts, or missing. Whatever else stands in a block, it is left to Arrow, whole: so nothing is decided here
@@ -15,26 +15,25 @@ import numpy as np
 import numpy.typing as npt
 
 from onepass._jit import inlined, jit
+from onepass.io.cell_ends import NEWLINE, RETURN, SPACE, TAB, cell_ends
 from onepass.io.chunk import Bytes, Labels
-from onepass.io.numbers import READ, number
+from onepass.io.numbers import READ, TENS, long_decimal, number, short_decimal
+from onepass.io.words import below_byte, three_words, word
 from onepass.rows import LARGEST, Ints
 from onepass.tables.encoding import Encoded, ParsedColumn, encode_parsed
 from onepass.tables.feature_names import FeatureNames, Met
-from onepass.tables.hashing import murmur3, murmur3_of
+from onepass.tables.hashing import murmur3, murmur3_of, murmur3_short
 from onepass.tables.plan import CATEGORY, NULLS, NUMBER, TablePlan
 
 LEFT, NUMERIC, HASHED, LABEL, NUMERIC_LABEL = range(5)  # what a column is to the kernel
-ORDINARY, END, STRANGE = range(3)  # what a byte is
-NEWLINE, RETURN, SPACE, TAB, PLUS = 10, 13, 32, 9, 43
+PLUS, MINUS = 43, 45
 MOST_LABELS = 64  # different ones in a block
-NO_QUOTE = 0xFF  # a byte that no text holds
 
 
 class Grammar(NamedTuple):
     """What the kernel knows of a table."""
 
     mark: np.uint8
-    classes: npt.NDArray[np.uint8]  # of each byte
     kinds: Ints  # of each column of the file
     lines: Ints  # where its values go
     seeds: npt.NDArray[np.uint64]  # of hashes
@@ -42,7 +41,7 @@ class Grammar(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """What the kernel finds."""
+    """What the kernel finds; 0 where a value is missing."""
 
     values: npt.NDArray[np.float64]  # (columns of numbers, rows); the label's stand last, if it is one
     hashes: Ints  # (columns of categories, rows)
@@ -78,14 +77,24 @@ class PlainCells:
         own = plain and target not in at.values()  # a column may be a feature and the label at once
         return cls(plan, at, target, width) if own and plan.missing != "error" else None
 
-    def read(self, text: Bytes, mark: str, quote: str | None, names: FeatureNames | None, plan: TablePlan) -> Any:
-        """(rows with names met, labels or None) of whole records by the plan or a narrower one; None: not plain."""
-        if not text.size or text[-1] != NEWLINE or not _is_text(text):
+    def read(
+        self, text: Bytes, end: int, mark: str, quote: str | None, names: FeatureNames | None, plan: TablePlan
+    ) -> Any:
+        """(rows with names met, labels or None) of the records in text[:end], behind which PAD bytes follow.
+
+        By the plan or a narrower one. None: they are not plain.
+        """
+        if not end or text[end - 1] != NEWLINE:
             return None
-        size = int(np.count_nonzero(text == NEWLINE))
+        size = int(np.count_nonzero(text[:end] == NEWLINE))
+        ends = cell_ends(text, end, mark, quote, size * len(self._kinds))
+        if ends is None:
+            return None
         known = np.zeros(0, np.uint32) if names is None or names.full else names.known
         cells = self._room(size, known.size > 0)
-        if not _walk(text, self._grammar(mark, quote), known, cells):
+        with np.errstate(over="ignore"):  # words wrap on purpose; compiled code does not ask
+            plain = _read(text, *ends, self._grammar(mark), known, cells)
+        if not plain:
             return None
         columns = [*zip(self._numbers, cells.values, strict=False), *zip(self._hashed, cells.hashes, strict=True)]
         parsed = {name: ParsedColumn(values, cells.absent[self._at[name]]) for name, values in columns}
@@ -95,24 +104,18 @@ class PlainCells:
     def _room(self, size: int, named: bool) -> Cells:
         places = len(self._hashed) * size if named else 0
         return Cells(
-            np.zeros((len(self._numbers) + 1, size)),
-            np.zeros((len(self._hashed), size), np.int64),
+            np.empty((len(self._numbers) + 1, size)),
+            np.empty((len(self._hashed), size), np.int64),
             np.zeros((len(self._kinds), size), np.bool_),
-            np.zeros(size, np.int64),
+            np.empty(size, np.int64),
             np.zeros((MOST_LABELS, 2), np.int64),
             np.zeros(2, np.int64),
             np.empty((places, 4), np.int64),
         )
 
-    def _grammar(self, mark: str, quote: str | None) -> Grammar:
-        classes = np.full(256, ORDINARY, np.uint8)
-        classes[:SPACE] = STRANGE
-        classes[[0xC2, 0xE1, 0xE2, 0xE3]] = STRANGE  # spaces beyond ASCII begin so: Arrow trims them
-        classes[TAB] = ORDINARY
-        classes[ord(quote) if quote else NO_QUOTE] = STRANGE
-        classes[[NEWLINE, RETURN, ord(mark)]] = END
+    def _grammar(self, mark: str) -> Grammar:
         nulls = np.array([_packed_text(null) for null in NULLS], np.uint64)
-        return Grammar(np.uint8(ord(mark)), classes, self._kinds, self._lines, self._seeds, nulls)
+        return Grammar(np.uint8(ord(mark)), self._kinds, self._lines, self._seeds, nulls)
 
     def _met(self, text: Bytes, cells: Cells) -> list[Met]:
         """The values that were not known yet, once each."""
@@ -136,17 +139,6 @@ class PlainCells:
         return labels
 
 
-def _is_text(text: Bytes) -> bool:
-    """Whether it is UTF-8."""
-    if not (text & 0x80).any():
-        return True
-    try:
-        text.tobytes().decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _packed_text(word: str) -> int:
     return int.from_bytes(word.encode(), "little")
 
@@ -156,107 +148,115 @@ SMALL = np.uint64(0x2020202020)  # the bits that tell small letters from capital
 
 
 @jit
-def _walk(text: Any, grammar: Any, known: Any, cells: Any) -> Any:
+def _read(text: Any, ends: Any, returns: Any, grammar: Any, known: Any, cells: Any) -> Any:
     """Read all cells of the block; False where one of them, or a record, is not plain.
 
     Tuples are taken apart here, and what is called is compiled into this: else references would be counted for every
     cell, which takes longer than reading it.
     """
-    mark, classes, kinds, lines, seeds, nulls = grammar
+    mark, kinds, lines, seeds, nulls = grammar
     values, hashes, absent, codes, spans, counts, met = cells
-    one, width, p = np.uint64(1), kinds.size, np.uint64(0)
-    for i in range(codes.size):
-        for place in range(width):
-            while text[p] == SPACE or (text[p] == TAB and mark != TAB):
-                p += one
-            kind, begin = kinds[place], p
+    one, width, at, after = np.uint64(1), np.uint64(kinds.size), np.uint64(0), np.uint64(0)
+    for i in range(np.uint64(codes.size)):
+        for column in range(width):
+            begin, stop = after, np.uint64(ends[at])
+            last = column + one == width
+            if text[stop] != (NEWLINE if last else mark):
+                return False
+            at, after = at + one, stop + one
+            if last and stop > begin and text[stop - one] == RETURN:
+                stop -= one
+                returns -= 1
+            while begin < stop and (text[begin] == SPACE or text[begin] == TAB):
+                begin += one
+            while begin < stop and (text[stop - one] == SPACE or text[stop - one] == TAB):
+                stop -= one
+            kind, line = kinds[column], np.uint64(lines[column])
+            if kind == LEFT:
+                continue
             if kind in (NUMERIC, NUMERIC_LABEL):
-                value, p, status = number(text, p)
-                if status != READ or not abs(value) <= LARGEST or text[begin] == PLUS:  # NaN is not
-                    return False
-                if p != begin and classes[text[p]] == END:
-                    values[lines[place], i] = value
-                    p = _past(text, p, mark, place + 1 == width)
-                    if p == np.uint64(0):
-                        return False
+                value, fine = _number(text, begin, stop)
+                if fine:
+                    values[line, i] = value
                     continue
-            stop, p = _ends(text, begin, p, classes)
-            lost = _is_null(text, begin, stop, nulls)
-            if kind == HASHED and not lost:
-                if _is_loud_truth(text, begin, stop):
+            packed = _packed(text, begin, stop)
+            if _is_null(packed, stop - begin, nulls):
+                if kind in (LABEL, NUMERIC_LABEL):
                     return False
-                hashed = murmur3(text, begin, stop, seeds[place])
-                hashes[lines[place], i] = np.int64(hashed)
+                absent[column, i] = True
+                if kind == NUMERIC:
+                    values[line, i] = 0.0
+                else:
+                    hashes[line, i] = 0
+            elif kind == HASHED:
+                if _is_loud_truth(packed, stop - begin):
+                    return False
+                hashed = _hash(text, begin, stop, packed, seeds[column])
+                hashes[line, i] = np.int64(hashed)
                 if known.size and known[hashed & np.uint64(known.size - 1)] != np.uint32(hashed + one):
                     row = counts[1]
-                    met[row, 0], met[row, 1], met[row, 2], met[row, 3] = hashed, place, begin, stop
+                    met[row, 0], met[row, 1], met[row, 2], met[row, 3] = hashed, column, begin, stop
                     counts[1] += 1
-            elif kind == LABEL and not lost:
+            elif kind == LABEL:
                 codes[i] = _code(text, begin, stop, spans, counts)
                 if codes[i] == MOST_LABELS:
                     return False
-            elif kind != LEFT:
-                if not lost or kind in (LABEL, NUMERIC_LABEL):
-                    return False
-                absent[place, i] = True
-            p = _past(text, p, mark, place + 1 == width)
-            if p == np.uint64(0):
+            else:
                 return False
-    return p == np.uint64(text.size)
+    return returns == 0  # others stand inside cells
 
 
 @inlined
-def _ends(text: Any, begin: Any, p: Any, classes: Any) -> Any:
-    """(the end of a cell without spaces behind it, where it is over: at a byte that ends one, or a strange one)."""
-    while classes[text[p]] == ORDINARY:
-        p += np.uint64(1)
-    stop = p
-    while stop > begin and (text[stop - np.uint64(1)] == SPACE or text[stop - np.uint64(1)] == TAB):
-        stop -= np.uint64(1)
-    return stop, p
-
-
-@inlined
-def _past(text: Any, p: Any, mark: Any, last: Any) -> Any:
-    """The first byte of the next cell, of a record if this was the last; 0: the cell does not end as it should."""
-    if not last:
-        return p + np.uint64(1) if text[p] == mark else np.uint64(0)
-    if text[p] == RETURN and text[p + np.uint64(1)] == NEWLINE:
-        p += np.uint64(1)
-    return p + np.uint64(1) if text[p] == NEWLINE else np.uint64(0)
+def _number(text: Any, begin: Any, stop: Any) -> Any:
+    """(the number that stands there, whether one does that Arrow reads, too)."""
+    negative = np.uint64(text[begin] == MINUS)
+    p = begin + negative
+    size = stop - p
+    value, fine = 0.0, False
+    if np.uint64(0) < size <= np.uint64(8):
+        mantissa, after, fine = short_decimal(word(text, p), size)
+        value = np.float64(mantissa) / TENS[after]
+    elif size != np.uint64(0):
+        value, length = long_decimal(*three_words(text, p))
+        fine = length == size
+    if fine:
+        return -value if negative else value, True
+    value, p, status = number(text, begin)
+    return value, p == stop and p != begin and status == READ and abs(value) <= LARGEST and text[begin] != PLUS
 
 
 @inlined
 def _packed(text: Any, begin: Any, stop: Any) -> Any:
-    """The bytes of a short text as a number."""
-    word, q = np.uint64(0), stop
-    while q > begin:
-        q -= np.uint64(1)
-        word = word << np.uint64(8) | np.uint64(text[q])
-    return word
+    """The bytes of a text as a number, of a long one the first eight."""
+    size = stop - begin
+    return word(text, begin) & below_byte(min(size, np.uint64(8))) if size != np.uint64(0) else np.uint64(0)
 
 
 @inlined
-def _is_null(text: Any, begin: Any, stop: Any, nulls: Any) -> Any:
+def _hash(text: Any, begin: Any, stop: Any, packed: Any, seed: Any) -> Any:
+    """A text's hash."""
+    size = stop - begin
+    return murmur3_short(packed, size, seed) if size <= np.uint64(8) else murmur3(text, begin, stop, seed)
+
+
+@inlined
+def _is_null(packed: Any, size: Any, nulls: Any) -> Any:
     """Whether a text says that a value is missing; no such word has more than four letters."""
-    if stop - begin > np.uint64(4):
+    if size > np.uint64(4):
         return False
-    word = _packed(text, begin, stop)
     for j in range(nulls.size):  # noqa: SIM110 (numba knows no generators)
-        if word == nulls[j]:
+        if packed == nulls[j]:
             return True
     return False
 
 
 @inlined
-def _is_loud_truth(text: Any, begin: Any, stop: Any) -> Any:
+def _is_loud_truth(packed: Any, size: Any) -> Any:
     """Whether it is a truth with capitals, which stands for another text."""
-    size = stop - begin
     if size != np.uint64(4) and size != np.uint64(5):
         return False
-    word = _packed(text, begin, stop)
-    small = word | (SMALL >> np.uint64(8) * (np.uint64(5) - size))
-    return small in (TRUE, FALSE) and word != small
+    small = packed | (SMALL >> np.uint64(8) * (np.uint64(5) - size))
+    return small in (TRUE, FALSE) and packed != small
 
 
 @jit

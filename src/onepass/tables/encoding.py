@@ -25,12 +25,13 @@ from onepass.tables.crosses import cross_place
 from onepass.tables.feature_names import FeatureNames, Met
 from onepass.tables.hashing import bin_hashes, hash_of, hashes_of, murmur3_of
 from onepass.tables.plan import CATEGORY, DATE, NUMBER, Column, TablePlan, bin_count
-from onepass.tables.sorting import KEEP_SUM, tidy
+from onepass.tables.sorting import KEEP_SUM, sort_columns, tidy
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 THURSDAY = 3  # the first day of 1970
 NOTHING = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
-FEW = np.int64(64)  # features of a row that are sorted one by one
+SHORT = np.int64(64)  # features of a row that are sorted by insertion
+NO_PLACE = np.uint32(2**32 - 1)  # −1: the last of all
 
 
 class Encoded(NamedTuple):
@@ -204,17 +205,18 @@ class _Work:
 
     def done(self) -> Encoded:
         """All of it, as rows."""
-        places, bent = self._stacked(self.places), self._stacked(self.bent)
+        places, bent = self._stacked(self.places, np.uint32), self._stacked(self.bent, np.int64)
+        sort_columns(places)
         bag = self.bag if self.bag is not NOTHING else Rows(np.zeros(self.size + 1, np.int64), *NOTHING[1:])
         crosses = self._crosses()
         room = self.values.size + places.size + bag.values.size + bent.size + self.size * len(crosses.pairs)
         rows = Rows(np.zeros(self.size + 1, np.int64), np.empty(room, np.int32), np.empty(room))
         used = int(_join(self.values, places, tuple(bag), bent, crosses, tuple(rows)))
-        return Encoded(Rows(rows.indptr, rows.indices[:used].copy(), rows.values[:used].copy()), self.met)
+        return Encoded(Rows(rows.indptr, _trimmed(rows.indices, used), _trimmed(rows.values, used)), self.met)
 
-    def _stacked(self, given: list[Places]) -> Places:
+    def _stacked(self, given: list[Places], kind: type) -> npt.NDArray[Any]:
         """Columns of places as one array, a line for each."""
-        found = np.empty((len(given), self.size), np.int64)
+        found: npt.NDArray[Any] = np.empty((len(given), self.size), kind)
         for line, places in zip(found, given, strict=True):
             line[:] = places
         return found
@@ -222,7 +224,9 @@ class _Work:
     def _crosses(self) -> Crosses:
         at = {name: line for line, name in enumerate(self.tokens)}
         pairs = np.array([[at[first], at[second]] for first, second in self.plan.crosses], np.int64).reshape(-1, 2)
-        return Crosses(self._stacked(list(self.tokens.values())), pairs, self.plan.groups.crosses, self.plan.stretch)
+        return Crosses(
+            self._stacked(list(self.tokens.values()), np.int64), pairs, self.plan.groups.crosses, self.plan.stretch
+        )
 
     def _name(self, hashes: npt.NDArray[np.uint32], names: list[str]) -> None:
         if self.known is not None and len(names):
@@ -246,15 +250,18 @@ def _join(values: Any, places: Any, words: Any, bent: Any, crosses: Any, rows: A
             if values[j, i] != 0.0:
                 indices[k], data[k] = j, values[j, i]
                 k += 1
-        begin = k
+        begin, rising, before = k, True, NO_PLACE
         for j in range(places.shape[0]):
-            if places[j, i] >= 0:
-                indices[k], data[k] = first + places[j, i], 1.0
+            place = places[j, i]
+            if place != NO_PLACE:
+                rising = rising and (k == begin or before < place)
+                indices[k], data[k], before = first + place, 1.0, place
                 k += 1
         for j in range(bag_ends[i], bag_ends[i + 1]):
-            indices[k], data[k] = first + bag_at[j], bag[j]
+            indices[k], data[k], rising = first + bag_at[j], bag[j], False
             k += 1
-        k = _sorted(indices, data, begin, k)
+        if not rising:
+            k = _sorted(indices, data, begin, k)
         for j in range(bent.shape[0]):
             if bent[j, i] >= 0:
                 indices[k], data[k] = bent[j, i], 1.0
@@ -272,7 +279,7 @@ def _join(values: Any, places: Any, words: Any, bent: Any, crosses: Any, rows: A
 @jit
 def _sorted(indices: Any, data: Any, begin: Any, end: Any) -> Any:
     """The row's new end after sorting it and joining what falls together: few features by insertion, in place."""
-    if end - begin > FEW:
+    if end - begin > SHORT:
         return tidy(indices, data, begin, end, KEEP_SUM)
     last = begin
     for j in range(begin, end):
@@ -287,6 +294,11 @@ def _sorted(indices: Any, data: Any, begin: Any, end: Any) -> Any:
             indices[p], data[p] = index, value
             last += 1
     return last
+
+
+def _trimmed(array: Any, used: int) -> Any:
+    """The part that is used; copied where much is not."""
+    return array[:used] if 8 * used >= 7 * array.size else array[:used].copy()
 
 
 def _together(left: Rows, right: Rows) -> Rows:

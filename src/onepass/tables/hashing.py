@@ -13,42 +13,47 @@ from onepass._jit import jit
 @jit
 def murmur3(text: Any, start: Any, stop: Any, seed: Any) -> Any:
     """MurmurHash3_x86_32 of text[start:stop], in the low half of a uint64. See Appleby 2011 (public domain)."""
-    low, eight = np.uint64(0xFFFFFFFF), np.uint64(8)
+    low, four, eight = np.uint64(0xFFFFFFFF), np.uint64(4), np.uint64(8)
     h, p = seed & low, start
-    while p + np.uint64(4) <= stop:
-        k = np.uint64(0)
-        for j in (3, 2, 1, 0):
-            k = k << eight | np.uint64(text[p + np.uint64(j)])
-        h ^= _scrambled(k)
-        h = (h << np.uint64(13) | h >> np.uint64(19)) & low
-        h = (h * np.uint64(5) + np.uint64(0xE6546B64)) & low
-        p += np.uint64(4)
+    while p + four <= stop:
+        h = _stirred(h, _four(text, p))
+        p += four
     k, q = np.uint64(0), stop
+    if p > start and p < stop:  # the last four bytes without those that are done
+        k = _four(text, stop - four) >> eight * (four + p - stop)
+        q = p
     while q > p:
         q -= np.uint64(1)
         k = k << eight | np.uint64(text[q])
-    h ^= _scrambled(k) ^ (stop - start)  # no byte left: k = 0, and 0 is scrambled to 0
-    h ^= h >> np.uint64(16)
-    h = (h * np.uint64(0x85EBCA6B)) & low
-    h ^= h >> np.uint64(13)
-    h = (h * np.uint64(0xC2B2AE35)) & low
-    return h ^ h >> np.uint64(16)
+    return _finished(h ^ _scrambled(k) ^ (stop - start))  # no byte left: k = 0, and 0 is scrambled to 0
+
+
+@jit
+def murmur3_short(text: Any, size: Any, seed: Any) -> Any:
+    """The same of at most eight bytes, given as a word, the first byte lowest, with zeros behind them."""
+    low, four, eight = np.uint64(0xFFFFFFFF), np.uint64(4), np.uint64(8)
+    h, k = seed & low, text & low
+    if size >= four:
+        h = _stirred(h, k)
+        k = text >> np.uint64(32)
+    if size == eight:
+        h = _stirred(h, k)
+        k = np.uint64(0)
+    return _finished(h ^ _scrambled(k) ^ size)
 
 
 @jit
 def murmur3_pair(first: Any, second: Any) -> Any:
     """murmur3 of the eight bytes of two 32-bit numbers, the low ones first, with seed 0."""
-    low, h = np.uint64(0xFFFFFFFF), np.uint64(0)
-    for word in (first, second):
-        h ^= _scrambled(np.uint64(word))
-        h = (h << np.uint64(13) | h >> np.uint64(19)) & low
-        h = (h * np.uint64(5) + np.uint64(0xE6546B64)) & low
-    h ^= np.uint64(8)
-    h ^= h >> np.uint64(16)
-    h = (h * np.uint64(0x85EBCA6B)) & low
-    h ^= h >> np.uint64(13)
-    h = (h * np.uint64(0xC2B2AE35)) & low
-    return h ^ h >> np.uint64(16)
+    h = _stirred(_stirred(np.uint64(0), np.uint64(first)), np.uint64(second))
+    return _finished(h ^ np.uint64(8))
+
+
+@jit
+def _four(text: Any, p: Any) -> Any:
+    """The four bytes at p (the compiler makes one load of them)."""
+    k = np.uint64(text[p]) | np.uint64(text[p + np.uint64(1)]) << np.uint64(8)
+    return k | np.uint64(text[p + np.uint64(2)]) << np.uint64(16) | np.uint64(text[p + np.uint64(3)]) << np.uint64(24)
 
 
 @jit
@@ -57,6 +62,26 @@ def _scrambled(k: Any) -> Any:
     k = (k * np.uint64(0xCC9E2D51)) & low
     k = (k << np.uint64(15) | k >> np.uint64(17)) & low
     return (k * np.uint64(0x1B873593)) & low
+
+
+@jit
+def _stirred(h: Any, k: Any) -> Any:
+    """The hash after four more bytes."""
+    low = np.uint64(0xFFFFFFFF)
+    h ^= _scrambled(k)
+    h = (h << np.uint64(13) | h >> np.uint64(19)) & low
+    return (h * np.uint64(5) + np.uint64(0xE6546B64)) & low
+
+
+@jit
+def _finished(h: Any) -> Any:
+    """The hash after its last byte and its length."""
+    low = np.uint64(0xFFFFFFFF)
+    h ^= h >> np.uint64(16)
+    h = (h * np.uint64(0x85EBCA6B)) & low
+    h ^= h >> np.uint64(13)
+    h = (h * np.uint64(0xC2B2AE35)) & low
+    return h ^ h >> np.uint64(16)
 
 
 @jit
