@@ -388,3 +388,41 @@ def test_what_is_not_yet_informative_is_said_in_plain_words():
     first = str(run.certificate()).split(" (")[0]
     assert first.startswith("Not yet informative: these rows do not show, with probability 95 %, that any share of new")
     assert "0-1" not in first
+
+
+# --- beside always saying the most frequent label ---------------------------------------------------------------------
+
+
+def coin_tosses(seed, rows=3000, share=0.3):
+    """A pass over rows of which a share is "yes", and nothing tells which."""
+    rng = np.random.default_rng(seed)
+    run = Pass(expected_rows=rows, on_drift="ignore")
+    run.feed(rng.normal(size=(rows, 2)), np.where(rng.random(rows) < share, "yes", "no"))
+    return run
+
+
+def test_what_always_saying_a_label_costs_at_least_is_a_bound_by_betting():
+    run = coin_tosses(0)
+    certificate = run.certificate()
+    known = certificate.baseline
+    assert known.label == "no"
+    counts = run.trace().watched.counts
+    seen = counts.rows[counts.slot_of(certificate.choice.value)]
+    assert known.error == 1 - seen.max() / seen.sum()
+    price = certificates.candidate_price(certificate.choice.value, 3000)
+    surely = betting(int(seen.sum()), seen.max() * np.log1p(-BETS), DELTA * price / 2)  # of saying "no" being right
+    assert known.least == pytest.approx(1 - surely)
+    assert known.least < known.error
+
+
+def test_a_model_is_shown_to_beat_a_guess_only_where_bounds_say_so():
+    runs = [coin_tosses(seed).certificate() for seed in range(40)]
+    assert not any(one.beats_baseline for one in runs)
+    assert all("not shown to do better than that" in str(one) for one in runs if one.informative)
+    near = runs[0]
+    between = Certificate(**{**vars(near), "risk": (near.baseline.least + near.baseline.error) / 2})
+    assert between.beats_baseline is False
+    assert f"as little as {100 * near.baseline.least:.0f}"[:12] in str(between)
+    below = Certificate(**{**vars(near), "risk": near.baseline.least - 0.01})
+    assert below.beats_baseline is True
+    assert "not shown" not in str(below)

@@ -10,7 +10,7 @@ from typing import Any
 
 from onepass.certificates.baseline import Baseline
 from onepass.certificates.rates import Rates
-from onepass.certificates.rounding import probability_text, round_up
+from onepass.certificates.rounding import probability_text, round_down, round_up
 from onepass.certificates.threshold import Threshold
 from onepass.conversions import Choice
 from onepass.guards.drift import DriftEvidence
@@ -175,10 +175,13 @@ class Certificate:
 
     @property
     def beats_baseline(self) -> bool | None:
-        """Whether it shows that the model does better than always saying the most frequent label; None: not known."""
+        """Whether it shows that the model does better than always saying one label; None: not known.
+
+        What is certified of the model lies below what is certified of that: each holds with probability 1 − δ.
+        """
         if self.baseline is None or self.withheld is not None or self.loss not in ("zero_one", "hinge"):
             return None
-        return self.risk < self.baseline.error
+        return self.risk < self.baseline.least
 
     def __str__(self) -> str:
         if self.withheld is not None:
@@ -224,8 +227,10 @@ class Certificate:
         said = f"With probability {confidence}, at most {round_up(100 * self.risk, 2)} % of new rows like these will be"
         who = " by the ensemble's members, on average" if self.covers == "members" else ""
         said += f" misjudged{who}{beside}."
-        if self.beats_baseline is False:
-            said += " It is not shown to do better than that."
+        if self.baseline is not None and self.beats_baseline is False:
+            said += " It is not shown to do better than that"
+            least = f"{round_down(100 * self.baseline.least, 2)} %"
+            said += f", which may be as little as {least} of new rows." if self.risk < self.baseline.error else "."
         return said
 
     @property

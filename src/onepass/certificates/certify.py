@@ -115,7 +115,7 @@ def certify(
         drift=evidence.drift,
         repeated=None if evidence.duplicates is None else share(evidence.duplicates),
         threshold=None if model is None else model.threshold,
-        baseline=baseline(evidence, 0 if model is None else model.frozen),
+        baseline=baseline(evidence, *((0, delta) if model is None else (model.frozen, delta * model.price))),
         made=_rates(evidence, rule, model, pick, delta),
     )
 
