@@ -301,7 +301,7 @@ def test_models_saved_from_python_are_verified(folder):
 def test_probabilities_in_every_format_are_the_models_own(folder):
     _, model = trained(folder)
     x, _ = drawn(20_000, 1)
-    expected, labels = model.probabilities(x), model.predict(x).tolist()
+    expected, labels = model.predict_proba(x), model.predict(x).tolist()
     assert [model.classes[i] for i in expected.argmax(axis=1)] == labels
     for kind in ("csv", "jsonl", "parquet"):
         onepass(folder, "predict", "m", "fresh.csv", "--proba", "-o", f"p.{kind}", "--force", "-q")
@@ -335,7 +335,7 @@ def test_models_without_probabilities_say_why(folder):
     assert "train with --conversion frozen" in " ".join(said.split())
     assert not (folder / "none.csv").exists()
     with pytest.raises(ConversionError):
-        model.probabilities(np.zeros((1, 6)))
+        model.predict_proba(np.zeros((1, 6)))
     (folder / "few.svm").write_text("1 1:1\n-1 2:1\n" * 3)
     assert "Not yet informative" in onepass(folder, "train", "few.svm", "-o", "few", "--force").stdout
     assert "on more than 8 rows" in " ".join(

@@ -102,6 +102,27 @@ def test_negated_scores_with_the_classes_exchanged_have_the_same_probabilities()
     assert there[:, ::-1] == pytest.approx(here, abs=1e-9)
 
 
+def test_a_threshold_elsewhere_does_not_bend_probabilities():
+    """Forced through ½ at a threshold where the classes are not equally probable, the curve leaves its own band."""
+    bins, borders, scores, _ = counted(5, 20_000)
+    cut = float(np.quantile(scores, 0.95))  # above what is more probable of the second class
+    free, bent = calibrate(bins, borders, None), calibrate(bins, borders, cut)
+    inside = [
+        (found.mean >= found.lower) & (found.mean <= found.upper) | (found.rows == 0)
+        for found in (curve.reliability(bins, borders, 0.05) for curve in (free, bent))
+    ]
+    assert inside[0].all()
+    assert not inside[1].all()
+    told = free.probability(np.sort(scores))[:, 1]
+    assert (np.diff(told) >= 0.0).all()
+    assert Calibration.from_dict(free.as_dict()) == free
+
+
+def test_with_no_row_and_no_cut_it_is_the_score_squashed():
+    told = calibrate(NOTHING, np.zeros(128), None).probability(np.array([-3.0, 0.0, 1.0]))[:, 1]
+    assert told.tolist() == [0.125, 0.5, 0.75]
+
+
 # --- several classes --------------------------------------------------------------------------------------------------
 
 

@@ -241,7 +241,7 @@ def test_a_loaded_model_applies_its_own_columns(model):
         new.rename(columns={"job": " job "}),
     ):
         assert model.predict(source).tolist() == wanted.tolist()
-    scores, shares = model.decision(new), model.probabilities(new)
+    scores, shares = model.decision(new), model.predict_proba(new)
     assert (np.where(scores > model.cut, "yes", "no") == wanted).all()
     assert shares.shape == (400, 2)
     assert (np.array(["no", "yes"])[shares.argmax(axis=1)] == wanted).all()

@@ -336,8 +336,10 @@ def test_a_threshold_is_applied_by_the_model_and_kept_in_its_file(first, target,
     model.save(tmp_path / "m")
     back = LinearModel.load(tmp_path / "m")
     np.testing.assert_array_equal(back.predict(X), model.predict(X))
-    np.testing.assert_array_equal(back.probabilities(X), model.probabilities(X))
-    np.testing.assert_array_equal(np.array(back.classes)[back.probabilities(X).argmax(axis=1)], back.predict(X))
+    np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
+    chances = back.predict_proba(X)[:, 1]
+    assert (np.diff(chances[np.argsort(back.decision(X))]) >= 0.0).all()
+    assert chances[s:].mean() == pytest.approx(np.mean(y[s:] == "spam"), abs=0.02)  # not bent to ½ at the threshold
 
 
 def test_rates_are_those_of_the_deployed_model():

@@ -70,9 +70,10 @@ def score_reading(evidence: Evidence, certificate: Certificate, slot: int, *, fl
     """Of the watched model in this slot, whose scores have the other sign where it is flipped."""
     assert evidence.watched is not None
     kept, counts = certificate.threshold, evidence.watched.counts
-    cut = kept.cut(flipped=flipped) if kept is not None and kept.reached else 0.0
+    aimed = kept is not None and kept.reached
+    cut = kept.cut(flipped=flipped) if kept is not None and aimed else 0.0
     bins, borders = counts.bins[slot], counts.borders[slot]
     if flipped:
         bins, borders = flip_bins(bins, borders)
     seen = ScoreHistogram(borders, bins.sum(axis=0), float(prices(evidence)[slot]))
-    return ScoreReading(cut, calibrate(bins, borders, cut, evidence.terms.classes), seen)
+    return ScoreReading(cut, calibrate(bins, borders, None if aimed else cut, evidence.terms.classes), seen)

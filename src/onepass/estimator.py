@@ -330,12 +330,13 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:
         """How probable each class is, (rows, classes), from scores on rows that came after the model was frozen.
 
-        The most probable class is the one that `predict` gives. The page of a model has the band that belongs to it.
+        The most probable class is the one that `predict` gives, unless a target was declared: then it goes by its
+        threshold. The page of a model has the band that belongs to it.
         """
         _, X = self._asked(X)
         model = self.convert(self._pass.conversion)
         assert isinstance(model, LinearModel)
-        return model.probabilities(X)
+        return model.predict_proba(X)
 
     def threshold_for(
         self,

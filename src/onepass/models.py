@@ -100,7 +100,7 @@ class LinearModel:
             calibration = None if curve is None else Calibration.from_dict(curve)
             if calibration is not None and calibration.classes != max(2, len(classes)):
                 raise ModelError(f"its field 'calibration.classes' is wrong: the model has {len(classes)} classes")
-            if calibration is not None and calibration.classes == 2 and calibration.cut != said["cut"]:
+            if calibration is not None and calibration.classes == 2 and calibration.cut not in (None, said["cut"]):
                 raise ModelError("its field 'calibration.cut' is wrong: it is not the model's")
             scores = None if said.get("scores") is None else ScoreHistogram.from_dict(said["scores"])
         except ModelError as error:
@@ -168,7 +168,7 @@ class LinearModel:
         """The label of every row."""
         return np.asarray(np.array(self.classes)[self.chosen(X)])
 
-    def probabilities(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any) -> Floats:
         """How probable each class is, (rows, classes): from the scores of rows that came after the model was frozen."""
         return self.probability(self.decision(X))
 

@@ -26,9 +26,11 @@ LARGEST_PLACE = 2.0**1000  # of a knot: differences of two do not overflow
 
 @dataclass(frozen=True)
 class Calibration:
-    """A rising curve from scores to probabilities, for predictions that stay what they are: the most probable class.
+    """A rising curve from scores to probabilities.
 
-    Two classes: the score is the second class's, and the curve is exactly ½ at `cut`, above which it is predicted.
+    Two classes: the score is the second class's, and the curve is exactly ½ at `cut`, above which it is predicted, so
+    that predictions stay what they are: the most probable class. Where a model predicts by the threshold of a declared
+    target, there is no such place: at that threshold the classes are not equally probable, and the curve is what came.
     Several: the score is the margin, by which the best class leads; the curve says how probable it is that it is
     right.
 
@@ -36,8 +38,9 @@ class Calibration:
     ----------
     classes : int
         How many.
-    cut : float
-        The score above which the second of two classes is predicted.
+    cut : float or None
+        The score above which the second of two classes is more probable, and predicted. None: it is not predicted by
+        that.
     place : tuple[float, ...]
         Of the knots, rising.
     value : tuple[float, ...]
@@ -55,7 +58,7 @@ class Calibration:
     """
 
     classes: int
-    cut: float
+    cut: float | None
     place: tuple[float, ...]
     value: tuple[float, ...]
     scale: float
@@ -67,7 +70,7 @@ class Calibration:
         return self.rows == 0
 
     def probability(self, scores: Floats) -> Floats:
-        """(rows, classes): they add up to 1, and the predicted class has the largest.
+        """(rows, classes): they add up to 1, and unless `cut` is None the predicted class has the largest.
 
         `scores` are as a model's `decision` gives them: one a row for two classes, else one a row and class.
         """
@@ -77,7 +80,8 @@ class Calibration:
         if self.classes > 2:
             return _shared_out(scores, self._curve)
         p = self._curve(scores)
-        p = np.where(scores > self.cut, np.maximum(p, np.nextafter(0.5, 1.0)), np.minimum(p, 0.5))
+        if self.cut is not None:
+            p = np.where(scores > self.cut, np.maximum(p, np.nextafter(0.5, 1.0)), np.minimum(p, 0.5))
         return np.column_stack([1.0 - p, p])
 
     def _curve(self, x: Floats) -> Floats:
@@ -153,7 +157,7 @@ class Reliability(NamedTuple):
 # --- how it is made ---------------------------------------------------------------------------------------------------
 
 
-def calibrate(bins: Ints, borders: Floats, cut: float = 0.0, classes: int = 2) -> Calibration:
+def calibrate(bins: Ints, borders: Floats, cut: float | None = 0.0, classes: int = 2) -> Calibration:
     """The curve of a candidate, from rows that came after it was frozen; with none, the score squashed.
 
     Knots on the wrong side of ½ at the cut are left out, so that the curve meets ½ there and is what the rows say
@@ -166,8 +170,9 @@ def calibrate(bins: Ints, borders: Floats, cut: float = 0.0, classes: int = 2) -
         how many borders lie at or below the score (of several: the margin).
     borders : array of float
         (128): of the bins, rising.
-    cut : float, default 0.0
-        The score above which the second of two classes is predicted.
+    cut : float or None, default 0.0
+        The score above which the second of two classes is predicted, as the more probable one. None: it is predicted by
+        the threshold of a declared target, and the curve need not meet ½ anywhere.
     classes : int, default 2
         How many.
 
@@ -190,11 +195,11 @@ def calibrate(bins: Ints, borders: Floats, cut: float = 0.0, classes: int = 2) -
     (100, (0.5, 0.9))
     """
     check_bins(bins, borders)
-    if not math.isfinite(cut):
+    if cut is not None and not math.isfinite(cut):
         raise ValueError(f"cut: a finite number expected, got {cut!r}")
     rows = int(bins.sum())
     place, value = _blocks(bins, borders, rows) if rows else (np.empty(0), np.empty(0))
-    if classes == 2:
+    if classes == 2 and cut is not None:
         kept = np.where(place < cut, value < 0.5, value > 0.5) & (place != cut)
         at = int(np.searchsorted(place[kept], cut))
         place, value = np.insert(place[kept], at, cut), np.insert(value[kept], at, 0.5)
@@ -202,7 +207,9 @@ def calibrate(bins: Ints, borders: Floats, cut: float = 0.0, classes: int = 2) -
         place, value = np.zeros(1), np.array([1.0 / classes])
     spread = float(borders[-1] - borders[0])
     scale = spread if 0.0 < spread < math.inf else 1.0
-    return Calibration(classes, float(cut), tuple(place.tolist()), tuple(value.tolist()), scale, rows)
+    return Calibration(
+        classes, None if cut is None else float(cut), tuple(place.tolist()), tuple(value.tolist()), scale, rows
+    )
 
 
 def _blocks(bins: Ints, borders: Floats, rows: int) -> tuple[Floats, Floats]:
@@ -278,7 +285,7 @@ def _checked(plain: Any) -> Calibration:
     need_field(isinstance(plain, dict) and set(plain) == set(names), "calibration", f"a record of {', '.join(names)}")
     need_field(type(plain["classes"]) is int and 2 <= plain["classes"] <= MOST_CLASSES, "classes", "a number from 2 on")
     need_field(type(plain["rows"]) is int and 0 <= plain["rows"] < 1 << 62, "rows", "a number of rows")
-    need_field(_is_finite(plain["cut"]), "cut", "a finite number")
+    need_field(plain["cut"] is None or _is_finite(plain["cut"]), "cut", "a finite number, or none")
     need_field(_is_finite(plain["scale"]) and plain["scale"] > 0.0, "scale", "a number above 0")
     for name in ("place", "value"):
         numbers = plain[name]
@@ -289,7 +296,8 @@ def _checked(plain: Any) -> Calibration:
     need_field(len(place) == len(value), "value", "one for each place")
     need_field(value[0] > 0.0 and value[-1] < 1.0, "value", "between 0 and 1")
     knots = dict(zip(place, value, strict=True))
-    need_field(plain["classes"] > 2 or knots.get(plain["cut"]) == 0.5, "cut", "where the value is ½")
+    anywhere = plain["classes"] > 2 or plain["cut"] is None
+    need_field(anywhere or knots.get(plain["cut"]) == 0.5, "cut", "where the value is ½")
     return Calibration(**{**plain, "place": tuple(place), "value": tuple(value)})
 
 

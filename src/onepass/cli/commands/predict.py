@@ -92,7 +92,8 @@ def command(
     --jsonl tell of the run, and so need an --output FILE for the labels; if that ends in .jsonl, each row is an object.
 
     A model that was trained for a target (--max-false-alarm, …) predicts by its threshold. Probabilities say what came
-    of rows with such scores in training, after the model was frozen; the label is the most probable class.
+    of rows with such scores in training, after the model was frozen; the label is the most probable class, unless it is
+    given by a threshold.
 
     \b
     Examples:
