@@ -56,6 +56,47 @@ def test_labels_are_written_so_that_they_can_be_read_again(folder):
     assert (found.column_names, found["label"].to_pylist()) == (["label", *columns], readable)
 
 
+@pytest.mark.parametrize("bad", [[0], [3, 4], [9], [0, 1, 2, 9], [*range(10)]], ids=str)
+@pytest.mark.parametrize("kind", ["svm", "csv", "jsonl"])
+def test_a_bad_line_has_an_empty_prediction_in_its_place(folder, kind, bad, tmp_path):
+    lines = {
+        "svm": [f"0 1:{i}" for i in range(10)],
+        "csv": ["a,b,c,d", *(f"{i},0,0,0" for i in range(10))],
+        "jsonl": [json.dumps({"a": i, "b": 0, "c": 0, "d": 0}) for i in range(10)],
+    }[kind]
+    whole, cut = tmp_path / f"whole.{kind}", tmp_path / f"cut.{kind}"
+    whole.write_text("\n".join([*lines, ""]))
+    broken = {"svm": "0 1:x", "csv": "x,0,0,0", "jsonl": "{"}[kind]
+    head = len(lines) - 10
+    rows = [broken if i - head in bad else line for i, line in enumerate(lines)]
+    cut.write_text("\n".join([*rows, ""]))
+    if len(bad) == 10:
+        onepass(folder, "predict", "model", cut, "--on-error", "skip", code=3)
+        return
+    for ending in ("txt", "csv", "jsonl", "parquet"):
+        for more in ([], ["--scores", "--proba"]):
+            found = []
+            for path in (whole, cut):
+                out = tmp_path / f"{path.stem}.out.{ending}"
+                onepass(folder, "predict", "model", path, "--on-error", "skip", "--force", "-o", out, *more)
+                found.append(predictions(out, ending))
+            assert len(found[0]) == len(found[1]) == 10
+            for i, (expected, got) in enumerate(zip(*found, strict=True)):
+                if i in bad:
+                    assert all(cell in ("", None) or cell != cell for cell in got)
+                else:
+                    assert got == expected
+
+
+def predictions(path, ending):
+    """The rows of an output file, as lists."""
+    if ending == "parquet":
+        return [list(row.values()) for row in pyarrow.parquet.read_table(path).to_pylist()]
+    if ending == "jsonl":
+        return [list(json.loads(line).values()) for line in path.read_text().splitlines()]
+    return table(path)[1:] if ending == "csv" else [line.split() for line in path.read_text().splitlines()]
+
+
 def test_plain_labels_are_escaped_for_a_terminal_alone(folder):
     run = Pass(classes=["a\xa0b", "c"])
     run.feed([[1.0], [-1.0]] * 9, ["a\xa0b", "c"] * 9)
@@ -105,7 +146,7 @@ def test_a_share_of_bad_lines_is_judged_at_the_end_too(folder):
     onepass(folder, *predict, "--max-bad", "50%")
     refused = onepass(folder, *predict, "--append", "--max-bad", "junk", code=2)
     assert "--max-bad must be a number" in refused.stderr
-    assert (folder / "half.csv").read_text().count("\n") == 2
+    assert (folder / "half.csv").read_text() == 'label\n-1\n""\n'
     plain = onepass(folder, "predict", "model", "data.svm", "--max-bad", "junk", code=2)
     assert plain.stdout == ""
 

@@ -8,6 +8,7 @@ import os
 import stat
 import threading
 
+import numpy as np
 import pyarrow
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -288,3 +289,21 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(file):  # 32
             os.truncate(shrinking, len(TEXT))
             with pytest.raises(DataError, match="became shorter"):
                 list(stream)
+
+
+@pytest.mark.parametrize("size", [40, 64, 100, 1 << 16])
+def test_a_stream_knows_where_bad_lines_stood(tmp_path, size):
+    rng = np.random.default_rng(size)
+    fine = rng.random(200) < 0.6
+    fine[:30] = fine[-30:] = False
+    fine[100] = True
+    lines = [f"1 1:{i}" if good else "1 1:x" for i, good in enumerate(fine)]
+    (tmp_path / "t.svm").write_text("\n".join([*lines, ""]))
+    seen = []
+    with open_stream(tmp_path / "t.svm", on_error="skip", block_size=size) as stream:
+        for chunk in stream:
+            values = chunk.rows.values.tolist()
+            for row in range(chunk.size + 1):
+                seen += [None] * stream.gaps.count(row) + values[row : row + 1]
+        seen += [None] * len(stream.gaps)
+    assert seen == [float(i) if good else None for i, good in enumerate(fine)]

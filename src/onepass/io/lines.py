@@ -57,6 +57,15 @@ class Parsed(NamedTuple):
     places: Ints | None = None  # the line of each row, from 0 at the block's first; None if every line is a row
     met: tuple[Any, ...] = ()  # names of features among them, where they are remembered
 
+    @property
+    def gaps(self) -> list[int]:
+        """Before which row each bad line stood; behind the last, if that is as many as there are."""
+        if not self.bad:
+            return []
+        lines = sorted(line for line, _, _ in self.bad)
+        assert self.places is not None  # a line that is bad is no row
+        return [int(row) for row in np.searchsorted(self.places, lines)]
+
 
 class Example(NamedTuple):
     """One line as the definition reads it."""

@@ -84,6 +84,9 @@ class Stream:
         Two files that seem to hold the same.
     truncated : bool
         Whether a compressed stream ended early and was allowed to.
+    gaps : list of int
+        Where bad lines were left out of the chunk last handed out: each stood before the row of this number (after the
+        last, if that is as large as the chunk). Those after the last chunk are there when the stream has ended.
 
     Examples
     --------
@@ -123,6 +126,7 @@ class Stream:
         self.changed = list[str]()
         self.duplicate_files: tuple[str, str] | None = None
         self.truncated = False
+        self.gaps = list[int]()
         self._reader, self._first, self._given, self._limits = reader, first, compression, first.limits
         self._compressions = [first.compression]
         self._flags = 0
@@ -353,7 +357,7 @@ class Stream:
         """The caller's side: results in order, with the line numbers that only their order tells."""
         if self._closed:
             raise ValueError("the stream is closed")
-        line = self._mark.line
+        line, waiting = self._mark.line, 0  # bad lines behind the last chunk
         try:
             for (source, number, consumed), parsed in self._prefetcher:
                 if parsed is None:
@@ -364,6 +368,8 @@ class Stream:
                 self._bad.judge(parsed.bad, source, line)
                 self._flags |= parsed.flags
                 size = count(parsed.rows)
+                gaps = [0] * waiting + parsed.gaps
+                waiting = 0 if size else len(gaps)
                 if size:
                     origin = Origin(source.path, line, parsed.start, parsed.stop, consumed, parsed.lines)
                     self.rows += size
@@ -383,11 +389,12 @@ class Stream:
                         self.truncated,
                         tuple(self.changed),
                     )
-                    self._origin, self._places = origin, parsed.places
+                    self._origin, self._places, self.gaps = origin, parsed.places, gaps
                     yield Chunk(parsed.rows, parsed.labels, origin)
                     if self._closed:
                         raise ValueError("the stream is closed")
                 line += parsed.lines
+            self.gaps = [0] * waiting
             if not self.rows and self._limits.span is None:
                 raise self._no_examples()
             for remark in self._reader.remarks(self._flags):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from onepass.rows import AnyRows, Floats, Ints
 
 Sink = Callable[[list[int], "Floats | None"], None]  # takes the places of the classes, and numbers if some are wanted
+NOTHING = -1  # in place of a class: a bad line, which has no prediction
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,8 @@ def command(
 ) -> None:
     """Predict the label of every row of FILE..., in order; memory does not grow with the file.
 
-    Where the rows have labels of their own, the share of wrong predictions is told on stderr. The columns of a table
-    are found by name, in whatever order; others are named and left out, and missing ones are an error. --json and
+    Where the rows have labels of their own, the share of wrong predictions is told on stderr. With --on-error skip a bad
+    line has an empty prediction, so that row and prediction stay side by side. The columns of a table are found by name, in whatever order; others are named and left out, and missing ones are an error. --json and
     --jsonl tell of the run, and so need an --output FILE for the labels; if that ends in .jsonl, each row is an object.
 
     A model that was trained for a target (--max-false-alarm, …) predicts by its threshold. Probabilities say what came
@@ -132,7 +133,8 @@ def command(
     if (line := watch.line()) is not None:
         messages.note(line)
     if stream.skipped:
-        messages.note(f"{stream.skipped:,} bad lines have no prediction, the first: {words(stream.faults[0])}")
+        bad = "1 bad line has" if stream.skipped == 1 else f"{stream.skipped:,} bad lines have"
+        messages.note(f"{bad} an empty prediction, the first: {words(stream.faults[0])}")
     if place.path != "-":
         result = {"command": "predict", **tally._asdict(), "skipped": stream.skipped, "output": place.written}
         result["monitor"] = watch.record()
@@ -186,7 +188,7 @@ def _predict(
             unmet = _unmet(model, chunk.rows) if stream.table is not None else 0
             try:
                 for where, at, numbers in _predicted(model, given, prediction):
-                    write(at.tolist(), numbers)
+                    write(*_with_gaps(at, numbers, where, stream.gaps, chunk.size))
                     known, differ = _judged(classes[at], None if chunk.labels is None else chunk.labels[where])
                     tally = tally.and_more(len(at), known, differ)
                 other = tally.other_labels + _others(classes, chunk.labels)
@@ -196,7 +198,20 @@ def _predict(
                 raise stream.located(error) from None
             tick(stream.consumed, partial("{:,} rows".format, tally.rows), partial(dict, rows=tally.rows))
         inputs.check_bad(stream, reading, at_the_end=True)
+        if stream.gaps:
+            write([NOTHING] * len(stream.gaps), np.full((len(stream.gaps), len(prediction.columns(names))), np.nan))
     return tally
+
+
+def _with_gaps(
+    at: Ints, numbers: Floats | None, where: slice, gaps: list[int], size: int
+) -> tuple[list[int], Floats | None]:
+    """Predictions of these rows of a chunk of this size, with nothing where bad lines stood before them."""
+    first, last, _ = where.indices(size)
+    here = [row - first for row in gaps if first <= row < last or row == last == size]
+    if not here:
+        return at.tolist(), numbers
+    return np.insert(at, here, NOTHING).tolist(), None if numbers is None else np.insert(numbers, here, np.nan, axis=0)
 
 
 def _predicted(
@@ -295,18 +310,24 @@ def _text(file: IO[bytes], kind: str, names: list[str], columns: list[str]) -> S
         raise click.UsageError("a label holds the end of a line: --output a .csv, .jsonl or .parquet file")
     comma = "," if kind == "csv" else " "
     cells = [_cell(name) for name in names] if kind == "csv" else names
+    empty = comma.join(['""' if kind == "csv" else "", *[""] * len(columns)])  # a line of nothing at all is none in CSV
+    if kind == "jsonl":
+        empty = json.dumps(dict.fromkeys(["label", *columns]))
 
     def line(i: int, row: Sequence[float] = ()) -> str:
+        if i == NOTHING:
+            return empty
         if kind == "jsonl":
             return json.dumps({"label": names[i]} | dict(zip(columns, row, strict=True)))
         return comma.join([cells[i], *map(repr, row)])
 
-    labels = [] if columns else [line(i) for i in range(len(names))]
+    labels = {i: line(i) for i in range(NOTHING, len(names)) if not columns}
 
     def write(at: list[int], numbers: Floats | None) -> None:
-        if numbers is None:
+        if not columns:
             lines = [labels[i] for i in at]
         else:
+            assert numbers is not None
             lines = [line(i, row) for i, row in zip(at, numbers.tolist(), strict=True)]
         file.write(("\n".join(lines) + "\n").encode())
 
@@ -324,7 +345,7 @@ def _parquet(file: IO[bytes], names: list[str], columns: list[str]) -> Iterator[
 
         def write(at: list[int], numbers: Floats | None) -> None:
             table: Iterable[Floats] = numbers.T if numbers is not None else ()
-            parts = [[names[i] for i in at], *table]
+            parts = [[None if i == NOTHING else names[i] for i in at], *table]
             writer.write_table(pyarrow.table(dict(zip(schema.names, parts, strict=True)), schema=schema))
 
         yield write
