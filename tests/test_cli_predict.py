@@ -267,3 +267,18 @@ def test_columns_without_a_header_are_named_on_stderr(folder):
     said = onepass(folder, "predict", "model", "data.svm", "--scores", "--proba")
     assert "columns, with spaces between: label score proba_-1 proba_1" in said.stderr
     assert "columns" not in onepass(folder, "predict", "model", "data.svm").stderr
+
+
+def test_what_a_models_columns_are_is_not_declared_anew(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [f"{rng.normal():.3f},{'ab'[i % 2]},{'yn'[int(rng.random() < 0.5)]}" for i in range(400)]
+    (tmp_path / "t.csv").write_text("\n".join(["size,job,good", *lines, ""]))
+    (tmp_path / "bad.csv").write_text("\n".join(["size,job,good", *lines[:20], "large,a,y", ""]))
+    onepass(tmp_path, "train", "t.csv", "-o", "m.safetensors", "-q")
+    said = onepass(tmp_path, "predict", "m.safetensors", "bad.csv", code=3).stderr
+    assert "bad.csv:line 22, col 1: column 'size' holds numbers, but here 'large'" in said
+    assert "Fix: mend it, or --on-error skip" in said
+    assert "--categorical" not in said
+    refused = onepass(tmp_path, "predict", "m.safetensors", "bad.csv", "--categorical", "size", code=2).stderr
+    assert "--categorical: the model knows what its columns are" in refused
+    assert "--categorical size" in onepass(tmp_path, "train", "bad.csv", "--numeric", "size", code=3).stderr

@@ -136,7 +136,7 @@ def test_a_value_too_large_is_named_with_its_own_line(here, name, command):
     done = onepass(here, *given, name, *skip, code=3)
     line = 1 + LARGE[name][: LARGE[name].index("1e300")].count("\n")
     assert f"{name}:line {line}: " in done.stderr, done.stderr
-    assert "rescale" in done.stderr
+    assert ("mend it" if command == "predict" and name.endswith(".csv") else "rescale") in done.stderr
 
 
 # Bad lines left out ---------------------------------------------------------------------------------

@@ -573,3 +573,15 @@ def test_the_browser_would_have_noticed(tmp_path):
         assert len(browser.requests()) > 1
         browser.open(bad, 400, scripts=False)
         assert browser.ask(PROBE)["title"] == "x"
+
+
+def test_a_page_of_a_table_names_the_label_and_what_columns_were_taken_for(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [f"{i + 100000},{rng.normal():.3f},{'ab'[i % 2]},{'yn'[int(rng.random() < 0.5)]}" for i in range(600)]
+    (tmp_path / "t.csv").write_text("\n".join(["key,size,job,good", *rows, ""]))
+    onepass(tmp_path, "train", "t.csv", "--target", "good", "--report", "p.html", "-q")
+    shown = (tmp_path / "p.html").read_text()
+    assert "column of the labels" in shown
+    assert "good" in shown
+    for line in ("numbers: size", "categories: job", "key"):
+        assert line in shown

@@ -224,6 +224,8 @@ def found(format: str) -> Arguments:
 
 def recall(kept: object, table: TablePlan | None, features: int, reading: Reading) -> Defaults:
     """The reading options that a model with so many features was trained with; other --bits are refused."""
+    from onepass.io.columns import LISTS
+
     known = kept if isinstance(kept, dict) else {}
     trained = FORMATS.get(known.get("format", ""))
     bits = (
@@ -233,6 +235,9 @@ def recall(kept: object, table: TablePlan | None, features: int, reading: Readin
     )
     if known and reading.bits not in (None, bits):
         raise click.UsageError(f"--bits {reading.bits}: the model was trained with {bits or 'none'}")
+    said = [name for name in LISTS if table is not None and getattr(reading, name)]
+    if said:
+        raise click.UsageError(f"--{said[0]}: the model knows what its columns are; train another to have it otherwise")
     own = {name: known[name] for name in KEPT if name in known}
     own |= {"features": features, "max_features": max(MOST, features), "plan": table}
 

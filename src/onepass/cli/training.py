@@ -252,12 +252,14 @@ class Training(ABC):
         return "\n".join(lines)
 
     def _met(self) -> terminal.Record:
-        """How many columns a table has, and features were met in them."""
+        """What the columns of a table are, and how many features were met in them."""
         if self.table is None:
             return {}
         from onepass.training_result import features_met
 
-        return {"columns": len(self.table.columns), "features_met": features_met(self.table, self.feature_names)}
+        table, names = self.table, self.feature_names
+        met = {"columns": len(table.columns), "features_met": features_met(table, names)}
+        return {**met, "target": table.target, "kinds": table.lines()}
 
     def conclude(
         self,

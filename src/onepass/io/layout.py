@@ -26,6 +26,7 @@ from onepass.tables.plan import CATEGORY, LEFT_OUT, NULLS, NUMBER, WORDS, CellEr
 from onepass.tables.reading import places_of
 
 Note = Callable[[str], None]
+MEND = Phrase("mend it, or {}", Argument("on_error", "skip"))
 
 
 class Examples(NamedTuple):
@@ -90,8 +91,15 @@ class Layout:
         if settled.dense:
             return Examples(self._dense(columns), labels)
         named = {name: columns[place] for name, place in self.at.items()}
-        rows, met = encode(named, self.wanted, settled.names)
+        try:
+            rows, met = encode(named, self.wanted, settled.names)
+        except CellError as cell:
+            raise CellError(cell.row, cell.message, self._remedy(cell.remedy)) from None
         return Examples(rows, labels, tuple(met))
+
+    def _remedy(self, remedy: Any) -> Any:
+        """What helps: where the columns are a model's, nothing that says anew what they are."""
+        return remedy if self.options.plan is None or remedy is None else MEND
 
     @property
     def wanted(self) -> TablePlan:
@@ -117,7 +125,8 @@ class Layout:
             if label:
                 return _no_label(name, column) if self.options.labelled else None
             missing = self.plan.missing == "error" and self.kinds[place] != WORDS
-            return LineError(f"column {printable(name)!r} has no value", column, MISSING) if missing else None
+            said = LineError(f"column {printable(name)!r} has no value", column, self._remedy(MISSING))
+            return said if missing else None
         if number:
             return self._bad_number(cell, column, name, label)
         return None if label else self._bad_text(text, column, place)
@@ -126,9 +135,7 @@ class Layout:
         try:
             finite(cell.strip(), column + len(cell) - len(cell.lstrip()), "value", self.plan.missing)
         except LineError as fault:
-            remedy = Phrase("mend it, or {}", Argument("on_error", "skip"))
-            if not label:
-                remedy = Phrase("{}; if it is no number, {}", remedy, other_kind(name))
+            remedy = MEND if label else self._remedy(Phrase("{}; if it is no number, {}", MEND, other_kind(name)))
             shown = f"column {printable(name)!r} holds numbers, but here {printable(cell[:40])!r}: {fault.message}"
             return LineError(shown, fault.column, remedy)
         return None
@@ -141,7 +148,7 @@ class Layout:
         try:
             encode({own.name: pyarrow.array([text], pyarrow.string())}, alone)
         except CellError as error:
-            return LineError(error.message, column, error.remedy)
+            return LineError(error.message, column, self._remedy(error.remedy))
         return None
 
 

@@ -247,6 +247,8 @@ _PASS: Shape = {
     "certificate": _CERTIFICATE,
     "delta?": NUMBER,
     "features?": maybe(WHOLE),
+    "target?": maybe(TEXT),
+    "kinds?": [TEXT],
     "skipped?": WHOLE,
     "stopped?": FLAG,
     "regimes?": [

@@ -39,6 +39,9 @@ def page(record: dict[str, Any]) -> Page:
         sections.append(_conversions(details["conversions"], certificate, record["command"]))
     if details.get("weights"):
         sections.append(_weights(details["weights"], certificate.conversion, len(record["classes"]) > 2))
+    if record.get("kinds"):
+        said = Text("By a look at the first rows, unless it was declared:")
+        sections.append(Section("What the columns were taken for", [said, Bullets(record["kinds"])]))
     sections += [Section("The words on this page", [Bullets(_WORDS)]), origin(details)]
     number, meaning = _headline(certificate)
     if "delta" in record and details.get("conversions") and certificate.withheld is None:
@@ -124,6 +127,8 @@ def _facts(record: dict[str, Any]) -> list[tuple[str, str]]:
     facts.append(("mistakes on the way", f"{mistakes:,} ({100 * mistakes / max(rounds, 1):.2f} %)"))
     if record.get("features") is not None:
         facts.append(("features", f"{record['features']:,}"))
+    if record.get("target") is not None:
+        facts.append(("column of the labels", record["target"]))
     facts += [("labels", shown), ("learner", record["learner"])]
     if record.get("skipped"):
         facts.append(("bad lines left out", f"{record['skipped']:,}"))
