@@ -307,3 +307,15 @@ def test_a_stream_knows_where_bad_lines_stood(tmp_path, size):
                 seen += [None] * stream.gaps.count(row) + values[row : row + 1]
         seen += [None] * len(stream.gaps)
     assert seen == [float(i) if good else None for i, good in enumerate(fine)]
+
+
+@pytest.mark.parametrize(
+    ("end", "told"), [("yes", False), ("n", True), ("n\n", False), ("no\n1,n", False), ("no\n1,n\n", False)]
+)
+def test_a_label_that_was_cut_is_noticed(tmp_path, end, told):
+    rows = [f"{i},{'yes' if i % 3 else 'no'}" for i in range(200)]
+    early = ["7,n"] if end.startswith("no\n") else []
+    (tmp_path / "t.csv").write_text("\n".join(["a,y", *early, *rows, f"5,{end}"]))
+    with open_stream(tmp_path / "t.csv", target="y") as stream:
+        assert sum(chunk.size for chunk in stream) >= 201
+    assert any("was the file cut?" in note for note in stream.notes) == told

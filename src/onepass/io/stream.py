@@ -5,6 +5,7 @@ Blocks are parsed ahead of the caller (see prefetch.py), who takes the results i
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -13,7 +14,7 @@ from onepass.errors import DataError, Phrase, ResumeError, printable
 from onepass.io import detect
 from onepass.io.bad_lines import BadLines
 from onepass.io.blocks import Work
-from onepass.io.chunk import Chunk, Origin
+from onepass.io.chunk import Chunk, Labels, Origin
 from onepass.io.formats import FORMATS
 from onepass.io.lines import Parsed
 from onepass.io.met_labels import MetLabels
@@ -25,6 +26,7 @@ from onepass.tables.feature_names import FeatureNames
 from onepass.tables.plan import TablePlan
 
 AHEAD = 5  # blocks that may wait for the caller, beyond one for each thread
+FEW = 100  # rows: of fewer nobody knows what labels there are
 UNPACKED = 10  # the same of a compressed file: it is unpacked while the program still loads what parses and learns it
 
 
@@ -358,6 +360,7 @@ class Stream:
         if self._closed:
             raise ValueError("the stream is closed")
         line, waiting = self._mark.line, 0  # bad lines behind the last chunk
+        last: Labels | None = None
         try:
             for (source, number, consumed), parsed in self._prefetcher:
                 if parsed is None:
@@ -393,6 +396,7 @@ class Stream:
                     yield Chunk(parsed.rows, parsed.labels, origin)
                     if self._closed:
                         raise ValueError("the stream is closed")
+                    last = parsed.labels
                 line += parsed.lines
             self.gaps = [0] * waiting
             if not self.rows and self._limits.span is None:
@@ -400,6 +404,7 @@ class Stream:
             for remark in self._reader.remarks(self._flags):
                 self.note(remark)
             if self.labels:
+                self._note_cut(last)
                 self.note(self._met.note())
         finally:
             self.close()
@@ -418,6 +423,25 @@ class Stream:
             self.note(f"{source.path} changed while it was being read")
         source.close()
         self._opened.remove(source)
+
+    def _note_cut(self, labels: Labels | None) -> None:
+        """Say so if the files seem to end within a label: it is the only one of its kind, and no newline follows."""
+        origin = self._origin
+        if labels is None or origin is None or self.rows < FEW or not self._ends_open(origin.path):
+            return
+        label = labels[-1].item() if hasattr(labels[-1], "item") else labels[-1]
+        if self.labels.get(label) is origin and (labels == label).sum() == 1:
+            shown = printable(f"{label:g}" if isinstance(label, float) else str(label))
+            what = f"no newline, and its label {shown!r} stands nowhere else: was the file cut?"
+            self.note(f"{printable(origin.path)}: the last line has {what}")
+
+    def _ends_open(self, path: str) -> bool:
+        """Whether a plain text's last line has no newline."""
+        if FORMATS[self.format].binary or not is_direct(path, self._given):
+            return False
+        with open(path, "rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) not in b"\r\n"
 
     def _note_duplicate_files(self) -> None:
         seen: dict[tuple[int, str], str] = {}
