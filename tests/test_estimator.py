@@ -265,3 +265,18 @@ def test_stop_at_ends_a_fit():
     clf = OnePassClassifier(stop_at=0.02).fit(X, y)
     assert clf.certificate_.risk <= 0.02
     assert clf.trace_.rounds < 40_000
+
+
+def test_a_raw_table_is_told_what_takes_it():
+    import pandas as pd
+
+    table, y = pd.DataFrame({"job": ["cook", "poet"] * 20, "age": range(40)}), [0, 1] * 20
+    for call in (OnePassClassifier().fit, OnePassClassifier().partial_fit):
+        with pytest.raises(ValueError, match=r"could not convert.*\n.*onepass\.train\(table, target=NAME\)"):
+            call(table, y)
+    fitted = OnePassClassifier().fit(table[["age"]], y)
+    with pytest.raises(ValueError, match="feature names") as error:
+        fitted.predict(table[["age"]].rename(columns={"age": "years"}))
+    assert "onepass.train" not in str(error.value)
+    with pytest.raises(ValueError, match=r"^(?!.*onepass\.train)"):
+        OnePassClassifier().fit([["cook"], ["poet"]], [0, 1])

@@ -585,3 +585,9 @@ def test_what_a_line_lacks_is_told_with_a_remedy(tmp_path, line):
     with pytest.raises(DataError, match=r"line 402.* Fix: .*on_error='skip'"):
         onepass.train(tmp_path / "t.csv")
     assert onepass.train(tmp_path / "t.csv", on_error="skip").skipped == 1
+
+
+def test_labels_stand_in_the_table():
+    table = pd.DataFrame({"size": [1.0, -1.0] * 200})
+    with pytest.raises(TypeError, match="target: the name or the place of a column of the table is expected, got Seri"):
+        onepass.train(table, pd.Series(["yes", "no"] * 200))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -23,12 +25,25 @@ from onepass.passes import Pass
 from onepass.race import Race, begin, entries_named
 from onepass.rows import Array, Floats
 from onepass.structure import check_structure, refuse_masked
+from onepass.tables.frames import is_table
 from onepass.tables.plan import ENCODINGS
 from onepass.trace import Trace
 from onepass.voted import VotedModel
 
 CHUNK = 1 << 15  # rows that a shuffled fit gathers at a time
 _COUNTED_RANGE = 1 << 16  # whole numbers over a wider range are sorted
+
+
+@contextmanager
+def _tables_named(X: Any) -> Iterator[None]:
+    """What scikit-learn says of a table that is not all numbers, with what takes such tables."""
+    try:
+        yield
+    except ValueError as error:
+        if not is_table(X) or "has feature names" in str(error) or "feature names should" in str(error):
+            raise
+        hint = "OnePassClassifier learns from numbers; onepass.train(table, target=NAME) takes columns of any kind"
+        raise ValueError(f"{error}\n{hint}, with gaps, and gives a model that predicts such tables.") from None
 
 
 def _is_watched(classifier: OnePassClassifier) -> bool:
@@ -216,7 +231,8 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Array]:
         check_structure(X)
         refuse_masked(y, "y")
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
+        with _tables_named(X):
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
         if y.dtype.kind not in "biu":  # whole numbers are classes as they are, and looking at all of them takes time
             check_classification_targets(y)
         return X, y
@@ -361,7 +377,8 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._must_be_fitted()
         if not _plain_row(X, self.n_features_in_):
             check_structure(X)
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+            with _tables_named(X):
+                X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return self._model(), X
 
     def _model(self) -> LinearModel | VotedModel:

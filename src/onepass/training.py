@@ -89,6 +89,9 @@ def train(
     (True, 3744)
     """
     learning, reading = _parted(options)
+    if target is not None and not isinstance(target, str | int):
+        kind = type(target).__name__
+        raise TypeError(f"target: the name or the place of a column of the table is expected, got {kind}")
     if target is not None:
         reading["target"] = target
     learning["learner"] = learner
