@@ -282,3 +282,19 @@ def test_what_a_models_columns_are_is_not_declared_anew(tmp_path):
     refused = onepass(tmp_path, "predict", "m.safetensors", "bad.csv", "--categorical", "size", code=2).stderr
     assert "--categorical: the model knows what its columns are" in refused
     assert "--categorical size" in onepass(tmp_path, "train", "bad.csv", "--numeric", "size", code=3).stderr
+
+
+def test_inspect_shows_what_a_model_weighs_of_a_column(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [f"{rng.normal():.3f},{'abc'[i % 3]},{'yn'[int(rng.random() < 0.5)]}" for i in range(600)]
+    (tmp_path / "t.csv").write_text("\n".join(["size,job,good", *lines, ""]))
+    onepass(tmp_path, "train", "t.csv", "-o", "m.safetensors", "-q", "--race", "off")
+    every = json.loads(onepass(tmp_path, "inspect", "m.safetensors", "--json").stdout)["heaviest"]
+    jobs = json.loads(onepass(tmp_path, "inspect", "m.safetensors", "--column", "job", "--json").stdout)["heaviest"]
+    assert jobs == [one for one in every if one["name"].startswith("job=")]
+    assert len(jobs) == 3
+    one = json.loads(onepass(tmp_path, "inspect", "m.safetensors", "--weights", "1", "--json").stdout)["heaviest"]
+    assert one == every[:1]
+    none = onepass(tmp_path, "inspect", "m.safetensors", "--weights", "0").stdout
+    assert "towards" not in none
+    assert "did you mean 'size'" in onepass(tmp_path, "inspect", "m.safetensors", "--column", "sizes", code=3).stderr

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from onepass.cli import terminal
+from onepass.tables.column_names import find_place
 from onepass.tables.feature_names import FeatureNames
 from onepass.tables.plan import TablePlan
 from onepass.text_table import text_table
@@ -15,27 +16,37 @@ from onepass.text_table import text_table
 
 @click.command("inspect")
 @click.argument("model", type=click.Path())
+@click.option("--weights", type=click.IntRange(min=0), default=20, show_default=True, help="Show so many, the largest.")
+@click.option("--column", metavar="NAME", help="Of this column of the table only, crossed with others or not.")
 @terminal.options
-def command(model: str, messages: terminal.Messages) -> None:
-    """Show learner, options, data and certificate of a model file. Nothing in it is executed.
+def command(model: str, weights: int, column: str | None, messages: terminal.Messages) -> None:
+    """Show columns, weights, learner, options, data and certificate of a model file. Nothing in it is executed.
+
+    The weight of a number is what one more of it adds to the score; all other features are there or not.
 
     \b
     Examples:
       onepass inspect model.safetensors
+      onepass inspect model.safetensors --column age --weights 50
       onepass inspect model.safetensors --json | jq .about.certificate.risk
     """
     from onepass.model_files import read
 
     with terminal.opening(model):
         said, arrays = read(model)
-    weights = arrays["weights"]
     from onepass.report.weights import feature_names, heaviest, names_in_file
 
-    used = int((weights != 0).any(axis=1).sum())
+    learned = arrays["weights"]
+    used = int((learned != 0).any(axis=1).sum())
     names = names_in_file(said, arrays)
-    heavy = heaviest(weights, said["classes"], feature_names(said["about"].get("reading") or {}, names))["features"]
+    plan = None if said.get("table") is None else TablePlan.from_dict(said["table"])
+    known = [] if plan is None else [one.name for one in plan.columns]
+    if column is not None:
+        find_place("column", column, known, model)
+    name_of = feature_names(said["about"].get("reading") or {}, names)
+    heavy = heaviest(learned, said["classes"], name_of, weights, column)["features"]
     facts: dict[str, Any] = {
-        "features": len(weights) - 1,
+        "features": len(learned) - 1,
         "non_zero": used,
         **{name: said[name] for name in ("format", "version", "classes", "bias", "radius", "cut")},
         **{name: said[name] for name in ("calibration", "sha256", "about")},
