@@ -4,9 +4,11 @@ import gzip
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from invoking import invoke
+from onepass import LinearModel, Monitor, train
 from onepass.cli.group import program, run
 
 
@@ -64,6 +66,74 @@ def test_a_state_goes_on_and_equals_one_run(place, tmp_path):
     same = ("risk", "rates", "scores", "alarms", "labelled")
     assert {name: found[name] for name in same} == {name: json.loads(whole.stdout)[name] for name in same}
     assert found["details"]["path"] == json.loads(whole.stdout)["details"]["path"]
+
+
+@pytest.mark.parametrize("risk", [None, 1e-300, 0.005, 0.02])
+def test_after_the_strongest_alarm_the_state_goes_on(place, tmp_path, risk):
+    """Every row is of the other class: the evidence ends beyond 1e290, by up to 20 times, as the risk has it."""
+    write(tmp_path / "turned.csv", 4, 3000, noise=1.0)
+    call = [tmp_path / "turned.csv", "--state", tmp_path / "state", *([] if risk is None else ["--risk", risk])]
+    evidence = []
+    for run_number in range(3):
+        found = monitor(place, *call, "--json")
+        assert found.exit_code == 6, found.exception
+        assert json.loads(found.stdout)["resumed_after"] == 3000 * run_number
+        evidence.append(json.loads(found.stdout)["risk"]["evidence"])
+    assert evidence[0] > 5e290
+    assert evidence == [evidence[0]] * 3
+    loaded = Monitor.load(tmp_path / "state", LinearModel.load(place / "model"))
+    assert loaded.result().risk.evidence == evidence[0]
+
+
+def people(seed, rows, rate):
+    """Two kinds of columns, with holes; of some rows the label is not known yet."""
+    rng = np.random.default_rng(seed)
+    job, age = rng.choice(["cook", "poet", "smith"], rows), rng.integers(-80, 80, rows) / 8.0
+    rich = ((age > 0) & (job != "poet")) ^ (rng.random(rows) < rate)
+    frame = pd.DataFrame({"id": np.arange(rows), "age": age, "job": job, "rich": rich})
+    frame.loc[rng.random(rows) < 0.1, ["age"]] = np.nan
+    frame.loc[rng.random(rows) < 0.1, ["job"]] = None
+    return frame, rng.random(rows) < 0.2
+
+
+SPELLED = {
+    "truths.parquet": {True: True, False: False},
+    "numbers.csv": {True: 1, False: -1},
+    "text.csv": {True: "yes", False: " no"},
+    "text and numbers.csv": {True: "yes", False: 0},
+}
+
+
+def labels_spelled(frame, name, unknown):
+    """The frame with its labels as the file has them, but for those that are not known yet."""
+    labels = frame["rich"].map(SPELLED[name]).astype(object)
+    labels[unknown] = None
+    return frame.assign(rich=labels)
+
+
+@pytest.mark.parametrize("name", SPELLED)
+def test_python_watches_frames_to_the_same_bits(tmp_path, name):
+    frame, _ = people(0, 3000, 0.05)
+    train(labels_spelled(frame, name, np.zeros(3000, bool)), target="rich").model.save(tmp_path / "model")
+    new, unknown = people(1, 700, 0.2)
+    new = labels_spelled(new, name, unknown)
+    new.to_parquet(tmp_path / name) if name.endswith("parquet") else new.to_csv(tmp_path / name, index=False)
+    told = invoke(program, ["monitor", tmp_path / "model", tmp_path / name, "--state", tmp_path / "state"])
+    assert told.exit_code in (0, 6), told.exception
+    others = new[["job", "rich", "age"]]  # in another order, and without a column that is left out
+    ways = {
+        "its own labels": [(new, None)],
+        "in pieces": [(new[:300], None), (new[300:301], None), (new[301:], None)],
+        "labels beside it": [(others.drop(columns="rich"), others["rich"])],
+        "labels in place of its own": [(others.assign(rich="?"), others["rich"].tolist())],
+    }
+    for way, batches in ways.items():
+        monitor = Monitor(LinearModel.load(tmp_path / "model"))
+        for rows, labels in batches:
+            monitor.observe(rows, labels)
+        monitor.save(tmp_path / "mine")
+        assert monitor.result().labelled == 700 - unknown.sum()
+        assert (tmp_path / "mine").read_bytes() == (tmp_path / "state").read_bytes(), way
 
 
 def test_jsonl_tells_of_an_alarm_before_the_result(place):

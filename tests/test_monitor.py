@@ -4,9 +4,12 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
-from onepass import DataError, LinearModel, ModelError, Monitor, Pass
+from onepass import DataError, LinearModel, ModelError, Monitor, Pass, train
 from onepass.certificates.score_bins import border_levels
 from onepass.monitoring.files import read
 from onepass.monitoring.monitor import INNER, mean_bound, ranks_of
@@ -260,6 +263,66 @@ def test_a_model_file_keeps_the_histogram(model, tmp_path):
     assert again.scores.price == model.scores.price
 
 
+@pytest.fixture(scope="module")
+def table():
+    """Of a table, with labels: 80,000 rows are more than one batch."""
+    rng = np.random.default_rng(0)
+    job, age = rng.choice(["cook", "poet"], 80_000), rng.normal(size=80_000)
+    return pd.DataFrame({"age": age, "job": job, "rich": np.where((age > 0) ^ (job == "poet"), "yes", "no")})
+
+
+@pytest.fixture(scope="module")
+def of_table(table):
+    return train(table[:3000], target="rich").model
+
+
+def test_whatever_the_model_takes_as_a_table_is_watched_in_one_reading(table, of_table):
+    arrow, wanted = pa.Table.from_pandas(table, preserve_index=False), Monitor(of_table)
+    wanted.observe(of_table.rows_of(table), table["rich"])
+    assert wanted.result().labelled == 80_000
+    readers = arrow.to_reader(), arrow.to_reader(max_chunksize=7777)
+    for source in (table, pl.from_pandas(table), arrow, arrow.combine_chunks().to_batches()[0], *readers):
+        monitor = Monitor(of_table)
+        monitor.observe(source)
+        assert monitor.result() == wanted.result()
+        np.testing.assert_array_equal(monitor.path, wanted.path)
+    one = Monitor(of_table)
+    for row in range(20):
+        one.observe(arrow.slice(row, 1))
+    assert one.result() == watched(of_table, (table[:20], None)).result()
+
+
+def test_a_table_without_labels_or_without_rows(table, of_table):
+    monitor = Monitor(of_table)
+    monitor.observe(table[:0])
+    monitor.observe(table[:0], [])
+    assert monitor.rows == 0
+    monitor.observe(table[:500].drop(columns="rich"))
+    assert (monitor.rows, monitor.result().labelled) == (500, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "y", "words"),
+    [
+        ({"rich": "perhaps"}, None, "^row 70000: label 'perhaps' is not one of the model's classes no, yes"),
+        ({"age": np.inf}, None, "^row 70000: column 'age' holds inf"),
+        ({}, ["perhaps"] * 80_000, "^y: row 0: label 'perhaps' is not one"),
+        ({}, ["yes"], "^y: 1 labels for 80,000 rows"),
+        ({}, [["yes"]], "^y: one label a row"),
+    ],
+)
+def test_bad_tables_change_nothing(table, of_table, change, y, words):
+    table = table.copy()
+    for name, value in change.items():
+        table.loc[70_000, name] = value
+    monitor = Monitor(of_table)
+    with pytest.raises(DataError, match=words):
+        monitor.observe(table, y)
+    with pytest.raises(DataError, match="column job is not there"):
+        monitor.observe(table[["age", "rich"]], y)
+    assert monitor.rows == 0
+
+
 @pytest.mark.parametrize(
     ("X", "y", "words"),
     [
@@ -328,6 +391,70 @@ def test_a_forged_state_is_refused(model, tmp_path, name):
     del arrays[name]
     with pytest.raises(ModelError):
         Monitor(model).restore(arrays)
+
+
+SURE = LinearModel(np.array([[0.0], [1.0]]), ("no", "yes"))  # of a row (1,) it says yes
+
+
+def wrong(rows):
+    """Rows of which SURE is wrong, every time."""
+    return np.ones((rows, 1)), ["no"] * rows
+
+
+def again(monitor, path):
+    """The same monitor, after a night in a file."""
+    monitor.save(path)
+    return Monitor.load(path, monitor.model)
+
+
+def test_evidence_of_any_strength_can_be_saved_and_loaded(tmp_path):
+    """The last bet before there is enough overshoots it by up to 20 times: by how much changes with the risk."""
+    met = []
+    for risk in (*np.linspace(1e-6, 7e-4, 12), 0.05, 0.3):
+        resumed, whole = watched(SURE, wrong(217), risk=risk), watched(SURE, wrong(3000), risk=risk)
+        for rows in (1,) * 20 + (2763,):
+            resumed.observe(*wrong(rows))
+            resumed = again(resumed, tmp_path / "state")
+        assert resumed.result() == whole.result()
+        assert resumed.alarms == ("the risk",)
+        met.append(whole.result().risk.evidence)
+    assert max(met) > 1.7e291
+
+
+def test_the_largest_evidence_that_there_can_be_is_loaded(tmp_path):
+    """Just below what is enough, against a risk of almost 0, and the model is wrong once more."""
+    monitor = Monitor(SURE, risk=1e-300)
+    _, arrays = _written(monitor, tmp_path / "state", SURE)
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    arrays["capital.held"][0, -1] = np.nextafter(1e290, 0.0)
+    monitor.restore(arrays)
+    monitor.observe(*wrong(1))
+    found = monitor.result()
+    assert 1.999e291 < found.risk.evidence < 2.001e291
+    monitor = again(monitor, tmp_path / "state")
+    monitor.observe(*wrong(10))
+    assert again(monitor, tmp_path / "state").result().risk.evidence == found.risk.evidence
+    arrays["capital.peak"][0] = 1e292  # more than there can be
+    with pytest.raises(ModelError):
+        Monitor(SURE).restore(arrays)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_all_claims_and_the_scores_at_their_strongest_are_loaded(model, several, classes, tmp_path):
+    monitor = Monitor({2: model, 3: several}[classes])
+    X, _ = drawn(5, 6000, shift=20.0, classes=classes)
+    codes = monitor.model.chosen(X) + 1
+    monitor.observe(X, np.array(monitor.model.classes)[codes % classes])  # the class after the one that it says
+    found = monitor.result()
+    assert min(found.risk.evidence, found.scores.evidence) >= 1e290
+    assert max(rate.evidence for rate in found.rates) >= 1e290
+    assert again(monitor, tmp_path / "state").result() == found
+
+
+def test_a_risk_that_is_a_whole_number_can_be_loaded(tmp_path):
+    run = Pass("perceptron", cost={("no", "yes"): 1.0, ("yes", "no"): 5.0})
+    run.feed(*drawn(0, 1000))
+    assert again(Monitor(run.model(), risk=2), tmp_path / "state").risk == 2.0
 
 
 def _written(monitor, path, model):

@@ -18,7 +18,7 @@ from onepass.io.columns import TableOptions
 from onepass.io.lines import LineError, finite
 from onepass.rows import AnyRows, Dense
 from onepass.tables.column_names import each, find, find_place, refuse_bad_names
-from onepass.tables.column_values import MISSING, as_text, filled, is_number, is_numeric, numbers, other_kind, strings
+from onepass.tables.column_values import MISSING, filled, is_number, is_numeric, labels_in, numbers, other_kind, strings
 from onepass.tables.encoding import encode
 from onepass.tables.feature_names import NAMES, FeatureNames, Met
 from onepass.tables.finding import find_plan, find_target
@@ -159,19 +159,8 @@ def _no_label(name: str, column: int) -> LineError:
 
 def labels_of(column: Any, name: str, kind: str, needed: bool) -> Labels:
     """The labels of an Arrow column; one that is missing, where none is needed, is nan or empty. Raises CellError."""
-    from pyarrow import types
-
-    labels: Labels
-    if kind == "number":
-        values, absent = numbers(column, name, "zero")
-        labels = np.where(absent, np.nan, values)
-    else:
-        encoded = column if types.is_dictionary(column.type) else as_text(column).dictionary_encode()
-        texts = strings(encoded.dictionary)
-        words = [word or "" for word in (as_text(encoded.dictionary) if texts is None else texts).to_pylist()]
-        known = np.array([*("" if word in NULLS else word for word in words), ""], dtype=np.str_)
-        labels = known[np.asarray(encoded.indices.fill_null(len(words)))]
-        absent = labels == ""
+    labels: Labels = labels_in(column, name, kind)
+    absent = np.isnan(labels) if kind == "number" else labels == ""
     if needed and absent.any():
         message = f"column {printable(name)!r} has no value"
         raise CellError(int(absent.argmax()), message, "leave out rows without a label")

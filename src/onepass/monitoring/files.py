@@ -20,7 +20,7 @@ from onepass.errors import CheckpointError, ModelError, printable
 from onepass.files import replacing, sha256
 from onepass.guards.drift import ENOUGH, Jumper, are_ranks
 from onepass.models import LinearModel
-from onepass.monitoring.kernels import MOST_POINTS, Capital, Watch
+from onepass.monitoring.kernels import MOST_HELD, MOST_POINTS, Capital, Watch
 from onepass.state_checks import need_same_shapes
 
 if TYPE_CHECKING:
@@ -116,8 +116,10 @@ def _check_numbers(watch: Watch, pattern: Watch) -> None:
         _need((counts >= 0).all() and (counts <= rows).all())
     _need(capital.counted[0] == labelled and (capital.counted <= labelled).all())
     _need((capital.total >= 0.0).all() and (capital.total <= capital.counted).all())
-    for held in (capital.held, watch.jumper.moments[:, :1], capital.growth, watch.jumper.growth, capital.peak):
-        _need(np.isfinite(held).all() and (held >= 0.0).all() and (held <= 2 * ENOUGH).all())
+    for held in (capital.held, capital.peak):
+        _need((held >= 0.0).all() and (held <= MOST_HELD).all())
+    for held in (watch.jumper.moments[:, :1], capital.growth, watch.jumper.growth):
+        _need((held >= 0.0).all() and (held <= 2 * ENOUGH).all())
     moments = watch.jumper.moments
     _need((np.abs(moments) <= moments[:, :1] * (1.0 + 1e-9)).all())
     _need((watch.borders == pattern.borders).all() and are_ranks(ranks) and int(ranks[0, 0]) == bag)

@@ -23,6 +23,7 @@ from onepass.looks import looks
 from onepass.rows import Floats, Ints
 
 BETS = np.geomspace(0.005, 0.95, 16)
+MOST_HELD = 2.0 * ENOUGH / (1.0 - BETS[-1])  # below ENOUGH all is bet, which wins 1/(1 − c) at most; twice for rounding
 MOST_POINTS = 4096  # on the way; 64 looks an octave make some 2,600 in 2^40 rows
 
 

@@ -14,8 +14,10 @@ from onepass.guards.drift import new_jumper, ranks_among
 from onepass.models import LinearModel, places
 from onepass.monitoring.claims import Claim, certificate_of, claims_of, costs_of
 from onepass.monitoring.kernels import BETS, MOST_POINTS, Capital, ClaimLimits, Watch, watch_rows
+from onepass.monitoring.labelled_tables import labels_like, rows_and_labels
 from onepass.monitoring.result import ClaimResult, MonitorResult, ScoresResult
 from onepass.rows import Array, Dense, Floats, Ints, Rows, count
+from onepass.tables.frames import is_table
 from onepass.trace.tally import BETS as BOUND_BETS
 from onepass.validate import accept
 from onepass.watching.cells import EVEN_BINS
@@ -76,7 +78,8 @@ class Monitor:
         certificate = certificate_of(model.about)
         if risk is not None and not 0.0 < risk < (1.0 if certificate is None else certificate.loss_bound):
             raise ValueError(f"risk: a number above 0 and below the largest loss expected, got {risk!r}")
-        self.model, self.delta, self.risk, self.seed = model, float(delta), risk, int(seed)
+        self.model, self.delta, self.seed = model, float(delta), int(seed)
+        self.risk = None if risk is None else float(risk)
         self.certificate = certificate
         self.claims = claims_of(certificate, model.classes, risk)
         self._limits = self._stated()
@@ -146,9 +149,14 @@ class Monitor:
 
         A label that is unknown yet is NaN (or "" among texts). One that is none of the model's classes is an error, or
         with `other_labels` a row that is misjudged. Rows and labels are checked before the first is counted.
+
+        A model that learned from a table takes tables: columns are found by name, and without y the labels are those of
+        the table's own column, where it has the one that the model learned to predict.
         """
-        model = self.model
-        codes = None if y is None else self._coded(y, other_labels)
+        model, argument = self.model, None if y is None else "y"
+        if model.table is not None and is_table(X):
+            X, y = rows_and_labels(X, model) if y is None else (model.rows_of(X), labels_like(y, model.table))
+        codes = None if y is None else self._coded(y, other_labels, argument)
         if isinstance(X, np.ndarray) and X.ndim == 2 and len(X) == 1 and (codes is None or codes.size == 1):
             self._count(model.decision(X), NO_LABEL if codes is None else codes)  # nothing else need be looked at
             return self.alarms
@@ -167,7 +175,7 @@ class Monitor:
         with np.errstate(over="ignore"):  # hashes wrap, of which uncompiled code would warn
             watch_rows(self._limits, self._watch, codes, chosen, _ranked(scores), self._seed)
 
-    def _coded(self, y: Any, other_labels: bool) -> Ints:
+    def _coded(self, y: Any, other_labels: bool, argument: str | None) -> Ints:
         """The places of the labels among the classes, behind them that of others; −1: not known yet."""
         given = np.asarray(y)
         if given.ndim != 1:
@@ -180,7 +188,7 @@ class Monitor:
                     codes[i] = len(self._codes)
                     continue
                 names = ", ".join(map(str, self.model.classes[:10]))
-                raise DataError(f"label {label!r} is not one of the model's classes {names}", argument="y", row=i)
+                raise DataError(f"label {label!r} is not one of the model's classes {names}", argument=argument, row=i)
         return codes
 
     # --- what has come of it ------------------------------------------------------------------------------------------

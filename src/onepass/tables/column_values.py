@@ -176,6 +176,25 @@ def categories(column: Any) -> tuple[Places, Any, Mask]:
     return codes, words, known
 
 
+def labels_in(column: Any, name: str, kind: str) -> npt.NDArray[Any]:
+    """The labels of a column, "number" or "text"; one that is missing is NaN, or empty. Raises CellError.
+
+    >>> import pyarrow
+    >>> labels_in(pyarrow.array([True, None]), "member", "text").tolist()
+    ['true', '']
+    """
+    from pyarrow import types
+
+    if kind == "number":
+        values, absent = numbers(column, name, "zero")
+        return np.where(absent, np.nan, values)
+    encoded = column if types.is_dictionary(column.type) else as_text(column).dictionary_encode()
+    texts = strings(encoded.dictionary)
+    words = [word or "" for word in (as_text(encoded.dictionary) if texts is None else texts).to_pylist()]
+    known = np.array([*("" if word in NULLS else word for word in words), ""], dtype=np.str_)
+    return np.asarray(known[np.asarray(encoded.indices.fill_null(len(words)))])
+
+
 def as_text(column: Any) -> Any:
     """Values as they would be written; a whole number without its point, whatever stands beside it."""
     import pyarrow
