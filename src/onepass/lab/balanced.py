@@ -19,8 +19,8 @@ from onepass.lab.results import (
     Series,
     exponent,
     final_level,
+    mean,
     simulation_series,
-    standard_error,
     three_sigma,
 )
 from onepass.lab.teachers import PerceptronTeacher
@@ -120,7 +120,7 @@ def balanced(replicas: int = 40, alpha: float = FULL["balanced"], how: RunOption
     findings.append(exponent(what, learned.fit(late[0], alpha), slope, 0.03))
     ratio = (learned.error[:, -late.size :] / known).mean(axis=1)
     what = "ShiftedPerceptron: ε − p over the flow's"
-    findings.append(Finding(what, float(ratio.mean()), standard_error(ratio), 1.0, 0.1))
+    findings.append(mean(what, ratio, 1.0, 0.1))
     error.series.append(Series("p", "reference", alphas, np.full_like(alphas, big.p)))
     title = "Balanced labels: a shift that is weighted by the input"
     return bench.experiment("balanced", title, [error, excess], findings, teacher=repr(big), learner=repr(small))

@@ -26,8 +26,8 @@ from onepass.lab.results import (
     exponent,
     final_level,
     level_series,
+    mean,
     simulation_series,
-    standard_error,
     three_sigma,
 )
 from onepass.lab.smooth_noise import smooth_noise
@@ -78,7 +78,7 @@ def figure1(replicas: int = 1000, alpha: float = FULL["figure1"], how: RunOption
     worst = scaled[:, np.argmax(np.abs(scaled.mean(axis=0) - constant))]
     what = f"α·ε for α ≥ {alpha / 5:g}, the mean farthest from 4/π"
     findings = [
-        Finding(what, worst.mean(), standard_error(worst), constant, 0.05 * constant),
+        mean(what, worst, constant, 0.05 * constant),
         exponent("never normalised: exponent", grown.fit(alpha / 10.0, alpha), -1.0 / 3.0, 0.03),
     ]
     panel = Panel("", "α = examples / inputs", "generalisation error", series)
@@ -184,9 +184,8 @@ def schedules(replicas: int = 200, alpha: float = FULL["schedules"], how: RunOpt
             findings.append(exponent(f"z = 1, η₀ = {eta0:g}: exponent", curves.fit(alpha / 10, alpha), expected, 0.05))
         else:
             curve = theory.clean_flow(schedule, N, alphas).error
-            ratio = float(curves.mean[-1] / curve[-1])
-            error = float(curves.standard_error[-1] / curve[-1])
-            findings.append(Finding("z = 1, η₀ = 1: simulation over equation 4 at the end", ratio, error, 1.0, 0.1))
+            what = "z = 1, η₀ = 1: simulation over equation 4 at the end"
+            findings.append(mean(what, curves.error[:, -1] / curve[-1], 1.0, 0.1))
     return bench.experiment("schedules", "How fast the rate may fall: η = η₀√(2π)·α^(−z)", panels, findings, N=N)
 
 
@@ -290,8 +289,7 @@ def noise(replicas: int = 16, alpha: float = FULL["noise"], how: RunOptions = DE
     law = theory.noisy_stationary_excess(etas, teacher.p, q0)
     at_rest.series.extend([level_series("simulation", etas, levels), Series("equation 15", "theory", etas, law)])
     findings.append(exponent("constant rate: exponent of η", fit_power_law(etas, np.array(levels).T), 0.5, 0.03))
-    ratio = levels[0] / law[0]
-    findings.append(Finding("smallest rate: ε − p over eq. 15", ratio.mean(), standard_error(ratio), 1.0, 0.1))
+    findings.append(mean("smallest rate: ε − p over eq. 15", levels[0] / law[0], 1.0, 0.1))
 
     alphas = np.geomspace(1.0, alpha, 60)
     late = alphas[alphas >= alpha / 100.0]
@@ -321,7 +319,7 @@ def noise(replicas: int = 16, alpha: float = FULL["noise"], how: RunOptions = DE
         constants.series.append(Series(f"T {shift}: α → ∞", "theory", strengths, laws))
         worst = max(ratios, key=lambda r: abs(r.mean() - 1.0))
         what = f"T {shift}: √α·(ε − p) over the flow's, the farthest from 1 for p in 0.05..0.3"
-        findings.append(Finding(what, worst.mean(), standard_error(worst), 1.0, 0.1))
+        findings.append(mean(what, worst, 1.0, 0.1))
     panels, title = [at_rest, falling, constants], "The shifted perceptron under output noise"
     return bench.experiment("noise", title, panels, findings, teacher=repr(teacher))
 

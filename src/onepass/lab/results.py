@@ -177,17 +177,31 @@ def exponent(what: str, fit: PowerLawFit, expected: float, tolerance: float) -> 
     >>> exponent("slope", PowerLawFit(-0.4, 0.08, 1.0, 0.1), -0.5, 0.05).what
     'slope (known to 0.24 only: more replicas would say more)'
     """
-    unsure = SAMPLING * fit.exponent_error
-    if unsure > tolerance:
-        what = f"{what} (known to {unsure:.2g} only: more replicas would say more)"
-    return Finding(what, fit.exponent, fit.exponent_error, expected, tolerance, SAMPLING)
+    return _sampled(what, (fit.exponent, fit.exponent_error), expected, tolerance)
+
+
+def mean(what: str, values: Floats, expected: float, tolerance: float) -> Finding:
+    """The mean over students, one value each, with its own sampling error.
+
+    >>> mean("ratio", np.array([1.0, 1.25, 1.5]), 1.0, 0.1).holds  # 1.25 ± 0.14
+    True
+    """
+    return _sampled(what, (float(values.mean()), standard_error(values)), expected, tolerance)
 
 
 def final_level(what: str, curves: LearningCurves, expected: float, tolerance: float, power: float = 0.0) -> Finding:
     """The mean over the last factor of three in α of error·α^power, with its own sampling error."""
     late = curves.alpha >= curves.alpha[-1] / 3.0
     values = (curves.error[:, late] * curves.alpha[late] ** power).mean(axis=1)
-    return Finding(what, float(values.mean()), standard_error(values), expected, tolerance, SAMPLING)
+    return mean(what, values, expected, tolerance)
+
+
+def _sampled(what: str, measured: tuple[float, float], expected: float, tolerance: float) -> Finding:
+    """A number with its standard error, of which three are allowed on top of the tolerance."""
+    unsure = SAMPLING * measured[1]
+    if unsure > tolerance:
+        what = f"{what} (known to {unsure:.2g} only: more replicas would say more)"
+    return Finding(what, *measured, expected, tolerance, SAMPLING)
 
 
 def judge(findings: list[Finding], alpha: float, full: float) -> list[Finding]:
