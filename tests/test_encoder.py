@@ -139,6 +139,26 @@ def test_behind_declared_kinds_a_classifier_learns_what_train_learns():
     assert {name: weight for name, weight in zip(names, pipeline[-1].coef_[0], strict=True) if weight} == heavy
 
 
+@pytest.mark.parametrize(
+    ("options", "stands"),
+    [({}, 4.0), ({"numeric": ["age"]}, 0.0), ({"missing": "zero"}, 0.0), ({"categorical": ["job"]}, 4.0)],
+)
+def test_a_missing_number_stands_at_the_median_where_its_kind_was_found_and_at_0_where_declared(options, stands):
+    frame = pd.DataFrame({"age": [1.0, 4.0, None, 9.0] * 64 + [500.0] * 600, "job": ["cook", "poet"] * 428})
+    encoder = TableEncoder(**options).fit(frame)
+    row = dict(zip(encoder.get_feature_names_out(), encoder.transform(frame).toarray()[2], strict=True))
+    assert row["age"] == stands
+    assert row.get("age missing") == (None if options.get("missing") == "zero" else 1.0)
+
+
+def test_a_missing_text_is_nothing_and_no_error():
+    frame = pd.DataFrame({"said": ["so it is", "as it was", None], "size": [1.0, 2.0, 4.0]})
+    for missing in ("indicator", "error"):
+        encoder = TableEncoder(text=["said"], missing=missing).fit(frame)
+        assert not any("missing" in name for name in encoder.get_feature_names_out())
+        assert encoder.transform(frame).toarray()[2].tolist()[1:] == [0.0] * (encoder.transform(frame).shape[1] - 1)
+
+
 def test_values_never_met_are_nothing_and_arrays_have_numbered_columns():
     encoder = TableEncoder().fit(np.array([["a", 1.5], ["b", 2.5], ["a", None]], dtype=object))
     assert encoder.get_feature_names_out().tolist() == ["x1", "x0=a", "x0=b", "x1 missing"]

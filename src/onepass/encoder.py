@@ -38,8 +38,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Columns, by name or place, that are numbers, categories, texts or dates, or are left out, whatever they look
         like. None: none is declared. What the others are is decided by the first 256 rows that are fitted.
     missing : str, default "indicator"
-        "indicator": a missing value (null, NaN, NA, ?, an empty text) is a feature of its own, and a missing number
-        the column's median besides; "zero": it is nothing; "error".
+        "indicator": a missing value (null, NaN, NA, ?, empty) is a feature of its own, in texts nothing. A missing
+        number besides stands at the median of its column in the first 256 rows that are fitted, but at 0 where
+        `numeric` declares the column: no row is looked at then. "zero": a missing value is nothing. "error": it is
+        refused, except in texts.
     bits : int, default 18
         Categories and words are hashed into 2^bits places.
 
@@ -66,6 +68,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [27.5,  1. ,  0. ,  0. ,  0. ],
            [ 0. ,  0. ,  1. ,  1. ,  0. ],
            [60. ,  0. ,  0. ,  0. ,  1. ]])
+    >>> TableEncoder(categorical=["job"]).fit(table).transform(table).toarray()[2]  # not declared: age has its median
+    array([31.,  0.,  1.,  1.,  0.])
     >>> encoder.kinds_declared_
     True
     """
