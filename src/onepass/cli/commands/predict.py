@@ -88,9 +88,10 @@ def command(
 ) -> None:
     """Predict the label of every row of FILE..., in order; memory does not grow with the file.
 
-    Where the rows have labels of their own, the share of wrong predictions is told on stderr. With --on-error skip a bad
-    line has an empty prediction, so that row and prediction stay side by side. The columns of a table are found by name, in whatever order; others are named and left out, and missing ones are an error. --json and
-    --jsonl tell of the run, and so need an --output FILE for the labels; if that ends in .jsonl, each row is an object.
+    Where the rows have labels of their own, the share of wrong predictions is told on stderr. The columns of a table
+    are found by name, in whatever order; others are named and left out, and missing ones are an error. With --on-error
+    skip a bad line has an empty prediction, so that rows and predictions stay side by side. --json and --jsonl tell of
+    the run, and so need an --output FILE for the labels; if that ends in .jsonl, each row is an object.
 
     A model that was trained for a target (--max-false-alarm, …) predicts by its threshold. Probabilities say what came
     of rows with such scores in training, after the model was frozen; the label is the most probable class, unless it is
