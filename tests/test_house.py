@@ -4,6 +4,7 @@ import ast
 import importlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -145,6 +146,34 @@ def test_a_numba_with_other_internals_still_caches_kernels(tmp_path, change):
     )
     assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).strip() == "[ 5. 25.]"
     assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).strip() == "[ 5. 25.] 1"
+
+
+NORMS = (
+    "from onepass.rows import Dense, squared_norms\n"
+    "import numpy as np\n"
+    "norms = np.zeros(2); squared_norms(Dense(np.array([[1.0, 2.0], [3.0, 4.0]])), norms)\n"
+    "print(norms, sum(squared_norms.stats.cache_hits.values()))"
+)
+
+
+def test_kernels_are_compiled_anew_when_any_source_has_changed(tmp_path):
+    """What a kernel calls is compiled into it, from whatever file that comes."""
+    shutil.copytree(ROOT / "src" / "onepass", tmp_path / "onepass", ignore=shutil.ignore_patterns("__pycache__"))
+    where = {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert python(NORMS, **where).strip() == "[ 5. 25.] 0"
+    assert python(NORMS, **where).strip() == "[ 5. 25.] 1"
+    os.utime(tmp_path / "onepass" / "trace" / "grid.py", ns=(1, 1))
+    assert python(NORMS, **where).strip() == "[ 5. 25.] 0"
+
+
+def test_compiled_code_with_a_bit_turned_over_is_as_good_as_none(tmp_path):
+    assert python(NORMS, NUMBA_CACHE_DIR=str(tmp_path)).strip() == "[ 5. 25.] 0"
+    for path in tmp_path.rglob("*.nbc"):
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 4
+        path.write_bytes(data)
+    assert python(NORMS, NUMBA_CACHE_DIR=str(tmp_path)).strip() == "[ 5. 25.] 0"
+    assert python(NORMS, NUMBA_CACHE_DIR=str(tmp_path)).strip() == "[ 5. 25.] 1"
 
 
 def test_without_numbas_internals_nothing_is_prefetched(monkeypatch):

@@ -7,6 +7,9 @@ where it shows, by AttributeError or TypeError.
 
 from __future__ import annotations
 
+import hashlib
+import io
+import os
 import pickle
 import sys
 import zlib
@@ -71,7 +74,7 @@ class KernelCache:
             found._cache_file = _Files(
                 cache_path=found._cache_path,
                 filename_base=found._impl.filename_base + self._part,
-                source_stamp=found._impl.locator.get_source_stamp(),
+                source_stamp=(found._impl.locator.get_source_stamp(), _package_stamp()),
             )
             return found
         return NullCache() if self._part else found  # the two forms of a kernel must not share a file
@@ -94,7 +97,8 @@ class KernelCache:
             rtsys.initialize(target_context)  # what arrays inside kernels are allocated with
             with self._cache._guard_against_spurious_io_errors():
                 return self._cache._load_overload(sig, target_context)
-        return None if self._part else FunctionCache(self._function).load_overload(sig, target_context)
+        self._cache = NullCache() if self._part else FunctionCache(self._function)  # all is left to numba from here on
+        return self._cache.load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled."""
@@ -105,8 +109,25 @@ class KernelCache:
         self._cache.flush()
 
 
+@cache
+def _package_stamp() -> str:
+    """What tells these sources from others: a kernel holds what it calls, from whatever file that comes."""
+    root = os.path.dirname(__file__)
+    found = [
+        (os.path.relpath(folder, root), name, status.st_mtime_ns, status.st_size)
+        for folder, _, names in os.walk(root)
+        for name in names
+        if name.endswith(".py")
+        for status in [os.stat(os.path.join(folder, name))]
+    ]
+    return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
+
+
 class _Files(IndexDataCacheFile):  # type: ignore[misc]
-    """One index and its data files; several processes may save at the same time, and none undoes what another did."""
+    """One index and its data files; several processes may save at the same time, and none undoes what another did.
+
+    Data begin with a checksum: of code with a bit turned over the processor would make anything.
+    """
 
     def save(self, key: Any, data: Any) -> None:
         name = self._data_name(zlib.crc32(repr(key[:2]).encode()))  # numba counts: two processes to the same number
@@ -120,10 +141,18 @@ class _Files(IndexDataCacheFile):  # type: ignore[misc]
         except Exception:  # whatever unpickling junk may raise
             return {}
 
+    def _save_data(self, name: str, data: Any) -> None:
+        code = self._dump(data)
+        with self._open_for_write(self._data_path(name)) as file:
+            file.write(zlib.crc32(code).to_bytes(4, "little") + code)
+
     def _load_data(self, name: str) -> Any:
         try:
             with open(self._data_path(name), "rb") as file:
-                return _Unpickler(file).load()
+                checksum, code = int.from_bytes(file.read(4), "little"), file.read()
+            if zlib.crc32(code) != checksum:
+                raise ValueError("other bytes than were written")
+            return _Unpickler(io.BytesIO(code)).load()
         except Exception as error:
             raise OSError(f"{name} is damaged") from error  # which numba takes as: not there
 
