@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import itertools
 from decimal import Decimal
 
 import numpy as np
@@ -14,9 +15,10 @@ from pyarrow import ipc, parquet
 
 import oracles_io as oracle
 from onepass.errors import Argument, DataError
-from onepass.io import open_stream
+from onepass.io import delimited, open_stream
 from onepass.io.blocks import Quotes
 from onepass.rows import Dense
+from onepass.tables.plan import CellError
 
 
 def read(paths, **options):
@@ -478,3 +480,68 @@ def test_an_arrow_stream_that_is_cut_is_an_error_even_between_messages(tmp_path,
         fails("ends early|cut short", path)
     path.write_bytes(compress(data + b"junk"))
     fails("follow the end", path)
+
+
+# --- what is right alone and wrong among others -----------------------------------------------------------------------
+
+
+def rows_of(path, **options):
+    """(rows as sets of (column, value), labels, how many were skipped)."""
+    found, labels = [], []
+    with open_stream(path, kinds="found", header=True, target="y", **options) as stream:
+        for chunk in stream:
+            rows = chunk.rows
+            for begin, end in itertools.pairwise(rows.indptr.tolist()):
+                pairs = zip(rows.indices[begin:end], rows.values[begin:end], strict=True)
+                found.append({(int(column), float(value)) for column, value in pairs})
+            labels += chunk.labels.tolist()
+    return found, labels, stream.skipped
+
+
+@pytest.mark.parametrize("spelling", ["-nan", "NAN", "+nan", "nan", "NaN"])
+@pytest.mark.parametrize("size", [4096, 1 << 20])
+def test_no_row_is_lost_whatever_a_missing_number_is_called(tmp_path, spelling, size):
+    """One cell makes Arrow read its block as text, where these words once were errors that no row had alone."""
+    rng = np.random.default_rng(0)
+    cells = [[f"{rng.normal():.3f}", f"{rng.normal():.3f}", "yn"[i % 2]] for i in range(6000)]
+    cells[3000][1], cells[3010][0] = spelling, "  NA"
+    (tmp_path / "t.csv").write_text("\n".join(["x,z,y", *map(",".join, cells), ""]))
+    rows, labels, skipped = rows_of(tmp_path / "t.csv", block_size=size)
+    assert (len(rows), skipped, labels) == (6000, 0, [row[2] for row in cells])
+    cells[3000][1], cells[3010][0] = "NA", "NA"
+    (tmp_path / "plain.csv").write_text("\n".join(["x,z,y", *map(",".join, cells), ""]))
+    assert rows == rows_of(tmp_path / "plain.csv", block_size=size)[0]
+    assert rows_of(tmp_path / "t.csv", block_size=size, on_error="skip")[0] == rows
+
+
+@pytest.mark.parametrize("size", [100, 5000, 1 << 20])
+def test_a_byte_order_mark_inside_a_file_belongs_to_its_cell(tmp_path, size):
+    """Arrow leaves one out wherever a text begins, and a block may begin anywhere."""
+    numbers = [f"{i % 7},{'yn'[i % 2]}" for i in range(2000)]
+    numbers[1500] = "\ufeff" + numbers[1500]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y", *numbers, ""]), encoding="utf-8")
+    with pytest.raises(DataError, match="line 1502, col 1: column 'x' holds numbers"):
+        rows_of(tmp_path / "t.csv", block_size=size)
+    rows, _, skipped = rows_of(tmp_path / "t.csv", block_size=size, on_error="skip")
+    assert (len(rows), skipped) == (1999, 1)
+    words = [f"{'abc'[i % 3]},{'yn'[i % 2]}" for i in range(2000)]
+    words[1500] = "\ufeffa,y"
+    (tmp_path / "w.csv").write_text("\n".join(["x,y", *words, ""]), encoding="utf-8")
+    rows, _, _ = rows_of(tmp_path / "w.csv", block_size=size)
+    assert len({tuple(row) for row in rows}) == 4
+
+
+def test_what_no_record_has_alone_is_read_piece_by_piece(tmp_path, monkeypatch):
+    real = delimited.Csv._examples
+    rows = [f"{i},{'yn'[i % 2]}" for i in range(1000)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y", *rows, ""]))
+    expected = rows_of(tmp_path / "t.csv", numeric=("x",))
+
+    def only_together(self, text, layout):
+        if (text == 10).sum() > 600:
+            raise CellError(0, "too much at once")
+        return real(self, text, layout)
+
+    monkeypatch.setattr(delimited.Csv, "_examples", only_together)
+    for how in ("stop", "skip"):
+        assert rows_of(tmp_path / "t.csv", numeric=("x",), on_error=how) == expected

@@ -28,8 +28,9 @@ from onepass.io.dialect import MARKS, SPACES, fields_of, looks_like_header, mark
 from onepass.io.layout import Examples, Layout, layout_of
 from onepass.io.lines import BadLine, LineError, Parsed, carriage_return, closed
 from onepass.io.sources import BOM, HEAD, Source
-from onepass.rows import Dense, Ints, count
+from onepass.rows import Dense, Ints, Rows, count
 from onepass.tables.plan import LOOKED_AT, NULLS, CellError
+from onepass.tables.reading import joined
 
 LONG = 1 << 22  # bytes of a file before which it is not worth compiling more than Arrow's own reading needs
 NOTHING = Examples(Dense(np.zeros((0, 0))), None)
@@ -187,11 +188,7 @@ class Csv(TableOptions):
             plain = self._plain(block.text[first:], block.size - first, layout) if block.start >= LONG else None
             found = plain or self._examples(text[first:], layout)
         except CellError:
-            bad, good = self._sift(text, first, layout, skip)
-            try:
-                found = self._examples(good, layout) if skip else NOTHING
-            except CellError as cell:  # what is good alone is good together: this would be a fault of ours
-                raise AssertionError(f"a good record turned bad: {cell.message}") from cell
+            bad, found = self._sift(text, first, layout, skip)
         lines = int(np.count_nonzero(text == 10))
         places = None if lines == count(found.rows) else self._places(text, first, bad)
         return Parsed(found.rows, found.labels, lines, bad, 0, block.start, block.stop, places, found.met)
@@ -205,19 +202,18 @@ class Csv(TableOptions):
         places: Ints = lines[(begins >= first) & ~blank & ~np.isin(lines, [line for line, _, _ in bad])]
         return places
 
-    def _sift(self, text: Bytes, first: int, layout: Layout, skip: bool) -> tuple[list[BadLine], Bytes]:
-        """(bad records, the others): the block is halved until what cannot be read is one record. Without `skip` the
-        first bad record is enough."""
+    def _sift(self, text: Bytes, first: int, layout: Layout, skip: bool) -> tuple[list[BadLine], Examples]:
+        """(bad records, examples of the others): the block is halved until what cannot be read is one record. Without
+        `skip` the first bad record is enough. Should there be none, all are examples: nothing is lost."""
         ends = record_ends(text, self.mark, self._quote)
         ends = np.concatenate([[first], ends[ends > first]])
-        bad, good = list[BadLine](), list[Bytes]()
+        bad, good = list[BadLine](), list[Examples]()
         waiting = [(0, len(ends) - 1)]
         while waiting and (skip or not bad):
             begin, end = waiting.pop()
             piece = text[ends[begin] : ends[end]]
             try:
-                self._examples(piece, layout)
-                good.append(piece)
+                good.append(self._examples(piece, layout))
             except CellError as cell:
                 if end - begin > 1:
                     middle = (begin + end) // 2
@@ -228,7 +224,7 @@ class Csv(TableOptions):
                 bad.append(
                     BadLine(line, record, self._fault(record, layout) or LineError(cell.message, None, cell.remedy))
                 )
-        return bad, np.concatenate([text[:0], *good])
+        return bad, _together(good)
 
     def _plain(self, text: Bytes, end: int, layout: Layout) -> Examples | None:
         """The same as `_examples`, faster, where a block has only what is simple up to its end; else None."""
@@ -285,6 +281,8 @@ class Csv(TableOptions):
         from pyarrow import csv as arrow_csv
 
         quoted = self._quote is not None and bool((text == ord(self._quote)).any())
+        if text[: len(BOM)].tobytes() == BOM:  # Arrow leaves one out wherever a text begins: this one is a value's
+            text = np.concatenate([np.frombuffer(BOM, np.uint8), text])
         names = [str(place) for place in range(len(layout.names))]
         table = arrow_csv.read_csv(
             pyarrow.BufferReader(pyarrow.py_buffer(text)),
@@ -329,6 +327,18 @@ class Tsv(Csv):
 
     delimiter: str | None = "\t"
     quote: str | None = None
+
+
+def _together(pieces: list[Examples]) -> Examples:
+    """Examples of consecutive records."""
+    some = [piece for piece in pieces if count(piece.rows)]
+    if not some:
+        return NOTHING
+    labels = [piece.labels for piece in some if piece.labels is not None]
+    met = tuple(itertools.chain.from_iterable(piece.met for piece in some))
+    dense = [piece.rows.values for piece in some if isinstance(piece.rows, Dense)]
+    rows = Dense(np.concatenate(dense)) if dense else joined([one.rows for one in some if isinstance(one.rows, Rows)])
+    return Examples(rows, np.concatenate(labels) if labels else None, met)
 
 
 def _another(likely: str, message: str, source: Source, argument: str | None = None) -> DataError:

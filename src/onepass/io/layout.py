@@ -18,7 +18,17 @@ from onepass.io.columns import TableOptions
 from onepass.io.lines import LineError, finite
 from onepass.rows import AnyRows, Dense
 from onepass.tables.column_names import each, find, find_place, refuse_bad_names
-from onepass.tables.column_values import MISSING, filled, is_number, is_numeric, labels_in, numbers, other_kind, strings
+from onepass.tables.column_values import (
+    MISSING,
+    filled,
+    is_missing,
+    is_number,
+    is_numeric,
+    labels_in,
+    numbers,
+    other_kind,
+    strings,
+)
 from onepass.tables.encoding import encode
 from onepass.tables.feature_names import NAMES, FeatureNames, Met
 from onepass.tables.finding import find_plan, find_target
@@ -121,7 +131,8 @@ class Layout:
         """What is wrong with one cell of text, which stands at this byte of its line."""
         name, text, label = self.names[place], cell.decode().strip(), place == self.target
         number = self.plan.label == "number" if label else self.kinds[place] == NUMBER
-        if text in NULLS and (number or label or text == ""):
+        lost = text in NULLS or (number and self.plan.missing != "error" and is_missing(text))
+        if lost and (number or label or text == ""):
             if label:
                 return _no_label(name, column) if self.options.labelled else None
             missing = self.plan.missing == "error" and self.kinds[place] != WORDS

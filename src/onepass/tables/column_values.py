@@ -63,6 +63,15 @@ def filled(column: Any) -> list[str]:
     return [text for text in texts.to_pylist() if text is not None and text not in NULLS]
 
 
+def is_missing(text: str) -> bool:
+    """Whether a text says that there is no value: no text, a word for it, or what reads as NaN.
+
+    >>> is_missing("NA"), is_missing("-nan"), is_missing("0")
+    (True, True, False)
+    """
+    return text in NULLS or (is_number(text) and float(text) != float(text))
+
+
 def is_number(text: str) -> bool:
     """Whether a text reads as a number, with nothing that only Python would allow.
 
@@ -124,17 +133,18 @@ def _parsed(texts: Any, name: str) -> tuple[Floats, Mask]:
     from pyarrow import compute
 
     absent = compute.is_in(texts, value_set=pyarrow.array([*NULLS, None], pyarrow.string()))
+    mask = np.asarray(absent)
     try:
-        values = compute.if_else(absent, None, texts).cast(pyarrow.float64()).fill_null(0.0)
-        return np.asarray(values), np.asarray(absent)
+        found = np.asarray(compute.if_else(absent, None, texts).cast(pyarrow.float64()).fill_null(0.0))
     except pyarrow.ArrowInvalid:  # a plus, or no number at all
-        mask, found = np.asarray(absent), np.zeros(len(texts))
+        found = np.zeros(len(texts))
         for row in np.flatnonzero(~mask).tolist():
             text = texts[row].as_py()
             if not is_number(text):
                 raise not_a(row, name, "numbers", text) from None
             found[row] = float(text)
-        return found, mask
+    lost = np.isnan(found)
+    return np.where(lost, 0.0, found), mask | lost
 
 
 def moments(column: Any, form: str, name: str = "") -> tuple[Places, Mask]:

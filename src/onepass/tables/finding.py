@@ -25,7 +25,16 @@ from onepass.errors import Argument, DataError, Phrase, printable
 from onepass.tables import dates
 from onepass.tables.bins import PARTS, borders_of
 from onepass.tables.column_names import each, find, find_place, refuse_bad_names
-from onepass.tables.column_values import filled, is_number, is_numeric, moments, numbers, numbers_in, strings
+from onepass.tables.column_values import (
+    filled,
+    is_missing,
+    is_number,
+    is_numeric,
+    moments,
+    numbers,
+    numbers_in,
+    strings,
+)
 from onepass.tables.crosses import EIGHTHS, LEFT_TO_TABLE, pairs_of
 from onepass.tables.plan import CATEGORY, DATE, LEFT_OUT, LOOKED_AT, NUMBER, WORDS, Column, TablePlan, listed
 
@@ -133,7 +142,7 @@ def _with_target(plan: TablePlan, name: str, column: Any) -> TablePlan:
         return _labelled(plan, name, "number", numbers_in(column))
     known = filled(column)
     if all(map(is_number, known)):
-        return _labelled(plan, name, "number", [float(text) for text in known])
+        return _labelled(plan, name, "number", [float(text) for text in known if not is_missing(text)])
     return _labelled(plan, name, "text", known)
 
 
@@ -178,7 +187,7 @@ def _text(name: str, column: Any) -> Column:
         return _empty(name)
     numbers = sum(map(is_number, known))
     if numbers >= MOST * len(known) and not any(map(_is_code, known)):
-        return _number(name, [float(text) for text in known if is_number(text)], len(column))
+        return _number(name, [float(text) for text in known if is_number(text) and not is_missing(text)], len(column))
     form = dates.form_of(pyarrow.array(known, pyarrow.string()), MOST)
     if form is not None:
         return _date(name, column, form)
