@@ -591,3 +591,27 @@ def test_labels_stand_in_the_table():
     table = pd.DataFrame({"size": [1.0, -1.0] * 200})
     with pytest.raises(TypeError, match="target: the name or the place of a column of the table is expected, got Seri"):
         onepass.train(table, pd.Series(["yes", "no"] * 200))
+
+
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["a", "b", "p", "q"])], ids=["categorical", "enum"])
+def test_dictionaries_of_polars_are_categories_and_labels(kind):
+    job, good = ["a", "b"] * 300, ["p", "q", "q"] * 200
+    plain = pl.DataFrame({"job": job, "x": [float(i % 7) for i in range(600)], "good": good})
+    typed = plain.with_columns(pl.col("job").cast(kind), pl.col("good").cast(kind))
+    models = [onepass.train(frame, target="good", expected_rows=600).model for frame in (plain, typed)]
+    assert models[0].weights.tobytes() == models[1].weights.tobytes()
+    assert models[0].classes == models[1].classes == ("p", "q")
+
+
+def test_decimals_are_the_numbers_that_their_digits_say():
+    cents = [Decimal(i) / 100 for i in range(1000)]
+    table = pa.table({"x": pa.array(cents, pa.decimal128(10, 2)), "y": ["p", "q"] * 500})
+    frame = pa.table({"x": [float(cent) for cent in cents], "y": ["p", "q"] * 500})
+    models = [onepass.train(one, target="y", numeric=["x"], expected_rows=1000).model for one in (table, frame)]
+    assert models[0].weights.tobytes() == models[1].weights.tobytes()
+
+
+def test_a_label_that_is_no_number_is_not_to_be_declared_a_feature():
+    table = pa.table({"x": [1.0, 2.0] * 300, "y": ["1", "2"] * 299 + ["1", "x"]})
+    with pytest.raises(DataError, match="holds numbers, but here 'x'. Fix: mend it, or leave out that row"):
+        onepass.train(table, target="y")

@@ -33,7 +33,7 @@ def spread(weights: npt.NDArray[Any], outputs: int) -> npt.NDArray[Any]:
     """
     wider = np.zeros((len(weights), outputs, *weights.shape[2:]))
     if weights.shape[1] == 1:
-        wider[:, 0], wider[:, 1] = -0.5 * weights[:, 0], 0.5 * weights[:, 0]
+        wider[:, 0], wider[:, 1] = 0.0 - 0.5 * weights[:, 0], 0.5 * weights[:, 0]  # no −0: columns to come have none
     else:
         wider[:, : weights.shape[1]] = weights
     return wider

@@ -124,6 +124,8 @@ def _as_floats(column: Any, name: str) -> Any:
 
     if not is_numeric(column.type) and not pyarrow.types.is_null(column.type):
         raise CellError(0, f"column {printable(name)!r} holds {column.type}, not numbers", other_kind(name))
+    if pyarrow.types.is_decimal(column.type):  # Arrow's own way to floats is off by a rounding
+        column = column.cast(pyarrow.string())
     return column.cast(pyarrow.float64(), safe=False)
 
 
@@ -196,7 +198,10 @@ def labels_in(column: Any, name: str, kind: str) -> npt.NDArray[Any]:
     from pyarrow import types
 
     if kind == "number":
-        values, absent = numbers(column, name, "zero")
+        try:
+            values, absent = numbers(column, name, "zero")
+        except CellError as cell:
+            raise CellError(cell.row, cell.message, "mend it, or leave out that row") from None
         return np.where(absent, np.nan, values)
     encoded = column if types.is_dictionary(column.type) else as_text(column).dictionary_encode()
     texts = strings(encoded.dictionary)

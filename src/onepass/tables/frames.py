@@ -85,7 +85,7 @@ def _read(reader: Any, size: int | None) -> Iterator[Any]:
             done += batch.num_rows
             rows = rows_at_once(batch.num_columns)
             for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows)
+                yield _plain(batch.slice(start, rows))
     except (pyarrow.ArrowException, OSError) as error:
         raise DataError(
             f"the Arrow stream is damaged, ends early or changes its schema after {done:,} rows: "
@@ -93,6 +93,23 @@ def _read(reader: Any, size: int | None) -> Iterator[Any]:
         ) from None
     if size is not None and done != size:
         raise DataError(f"the Arrow stream ends early: {done:,} rows came, and there should be {size:,}")
+
+
+def _plain(batch: Any) -> Any:
+    """The batch with texts of dictionaries as Arrow's functions take them: polars hands over views of them."""
+    import pyarrow
+    from pyarrow import types
+
+    views = [
+        place
+        for place, kind in enumerate(batch.schema.types)
+        if types.is_dictionary(kind) and types.is_string_view(kind.value_type)
+    ]
+    columns = list(batch.columns)
+    for place in views:
+        words = columns[place].dictionary.cast(pyarrow.string())
+        columns[place] = pyarrow.DictionaryArray.from_arrays(columns[place].indices, words)
+    return batch_of(batch.schema.names, columns) if views else batch
 
 
 def first_rows(names: Sequence[str], batches: Iterator[Any]) -> tuple[list[Any], Iterator[Any]]:
