@@ -18,7 +18,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
-THEORY, MACHINES, DEMO = ((ROOT / "docs" / f"{name}.md").read_text() for name in ("theory", "machines", "demo"))
+THEORY, MACHINES, DEMO, START, IMBALANCE, TEXT = (
+    (ROOT / "docs" / f"{name}.md").read_text() for name in ("theory", "machines", "demo", "start", "imbalance", "text")
+)
 NUMBER = re.compile(r"\d[\d,]*\.?\d*")
 
 
@@ -82,7 +84,26 @@ def test_a_raw_table_gives_what_the_readme_shows(tmp_path):
     (commands,), (said,) = blocks(section("A raw table"), "sh"), blocks(section("A raw table"), "text")
     printed = shell(commands, tmp_path)
     same_text(said, printed[: len(said)])
-    assert len((tmp_path / "labels.csv").read_text().splitlines()) == 12_001
+    labels, fresh = ((tmp_path / f"{name}.csv").read_text().splitlines()[1:] for name in ("labels", "fresh"))
+    wrong = np.mean([label != row.rpartition(",")[2] for label, row in zip(labels, fresh, strict=True)])
+    assert len(labels) == 3000
+    assert "predict model.safetensors fresh.csv" in commands  # not what it was trained on
+    (share,) = re.findall(r"Of the 3,000 fresh rows the model gets ([\d.]+) % wrong", README)
+    (told,) = re.findall(r"([\d.]+) of the 3,000 labelled rows were predicted wrong", START)
+    assert [float(share) / 100, float(told)] == pytest.approx([wrong, wrong], abs=1e-3)
+
+
+def test_drawn_parts_give_the_threshold_that_the_page_asks_for(tmp_path):
+    (commands,) = blocks(IMBALANCE, "sh")
+    assert "at most 1 % of the rows of class 'fine' are called 'fault'" in shell(commands, tmp_path)
+
+
+def test_words_alone_give_what_the_page_shows():
+    (code,), (said,) = blocks(TEXT, "python"), blocks(TEXT, "text")
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(code, {})
+    same_text(said, out.getvalue())
 
 
 def test_what_machines_are_told(tmp_path):
@@ -120,6 +141,7 @@ def test_badges_and_citation_say_what_the_project_says():
     citation = (ROOT / "CITATION.cff").read_text()
     assert f"version: {pictures['badges']()['version']}\n" in citation
     assert "name: The onepass developers" in citation
+    assert f"version = {{{pictures['badges']()['version']}}}" in (ROOT / "docs/about.md").read_text()
 
 
 # --- what others do not do -------------------------------------------------------------------------------------------
@@ -132,7 +154,7 @@ def test_every_line_of_the_comparison_names_what_shows_it():
     for line in lines:
         shown = line.rstrip(" |").rpartition("| ")[2]
         name = re.fullmatch(r"`(test_\w+)`", shown)
-        assert f"def {name[1]}(" in tests if name else shown == "[docs/drift.md](docs/drift.md)", line
+        assert f"def {name[1]}(" in tests if name else shown == "[Drift](docs/drift.md)", line
 
 
 def test_others_refuse_what_is_taken_here():
@@ -173,6 +195,9 @@ GIVEN = {
     "pathlib.Path('data.svm.gz').write_bytes(gzip.compress(b'1 1:1\\n-1 2:1\\n'))\n"
     "frame = pd.DataFrame({'a': rng.normal(size=300), 'y': rng.integers(0, 2, 300)}); new = frame[['a']]",
     "learners": "X = rng.normal(size=(300, 2)); y = X[:, 0] > 0",
+    "start": "import runpy, pandas\nfor name, rows, seed in (('customers', 12_000, 0), ('fresh', 30, 1)):\n"
+    "    drawn = runpy.run_path(str(ROOT / 'examples/tables/customers.py'))['customers'](rows, seed)\n"
+    "    pandas.DataFrame(drawn).to_csv(f'{name}.csv', index=False)",
     "resume": "pathlib.Path('data.svm').write_text('1 1:1\\n-1 2:1\\n' * 50)",
     "report": "X = rng.normal(size=(90, 2)); chunks = [(X[:40], X[:40, 0] > 0), (X[40:], X[40:, 0] > 0)]",
 }
@@ -188,6 +213,7 @@ def test_blocks_of_python_run(page, tmp_path, monkeypatch):
         return
     monkeypatch.chdir(tmp_path)
     names = {"np": np, "rng": np.random.default_rng(0), "pathlib": importlib.import_module("pathlib"), "os": os}
+    names["ROOT"] = ROOT
     exec(GIVEN.get(page, ""), names)
     with contextlib.redirect_stdout(io.StringIO()):
         for code in found:

@@ -613,5 +613,5 @@ def test_decimals_are_the_numbers_that_their_digits_say():
 
 def test_a_label_that_is_no_number_is_not_to_be_declared_a_feature():
     table = pa.table({"x": [1.0, 2.0] * 300, "y": ["1", "2"] * 299 + ["1", "x"]})
-    with pytest.raises(DataError, match="holds numbers, but here 'x'. Fix: mend it, or leave out that row"):
+    with pytest.raises(DataError, match=r"holds numbers, but here 'x'\. Fix: mend it, or leave out that row"):
         onepass.train(table, target="y")

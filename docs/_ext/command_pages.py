@@ -13,6 +13,9 @@ from onepass.cli.commands.help import TOPICS
 from onepass.cli.group import COMMANDS, program
 
 CODE = re.compile(r"(`[^`]+`|(?<![\w-])--[a-z][\w-]*)")  # what the help quotes, and options
+WIDTH = 76  # characters of code that a page shows without a scroll bar, on a window of 1,200 pixels
+BREAKS = re.compile(r" (?=--?[a-z]|[|] |&& )")  # before an option or another command
+REMARK = re.compile(r" {2,}\((.+)\)$")  # behind a command
 
 
 def paragraphs(text: str) -> list[str]:
@@ -21,11 +24,34 @@ def paragraphs(text: str) -> list[str]:
     for part in inspect.cleandoc(text).split("\n\n"):
         if part.startswith("\b"):
             title, *lines = part.removeprefix("\b").strip("\n").split("\n")
-            language = "sh" if title == "Examples:" else "text"  # commands are not wrapped: a line is to be copied
-            found += [f"**{title.rstrip(':')}**", f"```{language}\n" + inspect.cleandoc("\n".join(lines)) + "\n```"]
+            if title.startswith("onepass "):  # examples without a title
+                title, lines = "Examples:", [title, *lines]
+            language = "sh" if title == "Examples:" else "text"
+            shown = inspect.cleandoc("\n".join(lines)).split("\n")
+            if language == "sh":
+                shown = [part for line in shown for part in command_lines(line)]
+            found += [f"**{title.rstrip(':')}**", f"```{language}\n" + "\n".join(shown) + "\n```"]
         else:
             found.append(marked(part))
     return found
+
+
+def command_lines(line: str) -> list[str]:
+    """An example's lines: a remark becomes a comment above it, and what is too long goes on in the next line.
+
+    >>> command_lines("onepass train data.svm      (tells, and writes nothing)")
+    ['# tells, and writes nothing', 'onepass train data.svm']
+    """
+    remark = REMARK.search(line)
+    found, line = ([f"# {remark[1]}"], line[: remark.start()]) if remark else ([], line)
+    start = ""
+    while len(start + line) > WIDTH:
+        places = [at.start() for at in BREAKS.finditer(line) if len(start) + at.start() <= WIDTH - 2]
+        if not places:
+            break
+        found.append(f"{start}{line[: places[-1]]} \\")
+        start, line = "  ", line[places[-1] + 1 :]
+    return [*found, start + line]
 
 
 def marked(text: str) -> str:
@@ -62,7 +88,31 @@ def page(name: str) -> str:
     own = click.Context(command, info_name=name, parent=context)
     usage = " ".join(["onepass", name, *command.collect_usage_pieces(own)])
     parts = [f"# onepass {name}", f"```text\n{usage}\n```", *paragraphs(command.help or ""), *options(command, own)]
+    if isinstance(command, click.Group):
+        parts += subcommands(command, own)
     return "\n\n".join(parts) + "\n"
+
+
+def subcommands(group: click.Group, context: click.Context) -> list[str]:
+    """What a group's own commands do, and their options: one that several have is told once."""
+    rows: list[str] = []
+    told: dict[str, dict[str, list[str]]] = {}  # an option → its help → who has it
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        rows.append(f"| `onepass {context.info_name} {name}` | {marked(command.help or '')} |")
+        for parameter in command.get_params(click.Context(command, info_name=name, parent=context)):
+            if (record := parameter.get_help_record(context)) is not None and "--help" not in record[0]:
+                told.setdefault(record[0], {}).setdefault(record[1], []).append(name)
+    table = "\n".join(["| command | what it shows |", "|---|---|", *rows])
+    found = ["## Commands", table, "## Options of each command"]
+    for names, helps in told.items():
+        lines = [f"`{names}`"]
+        for help, having in helps.items():
+            only = "" if len(having) == len(rows) else f" ({', '.join(having)})"
+            lines.append(f": {marked(help)}{escaped(only)}")
+        found.append("\n".join(lines))
+    return found
 
 
 def topics() -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...] | None]] = {
         "Certificates",
         (
             *("Rates", "Rate", "Threshold", "Calibration", "betting", "dekel2008"),
-            *("risk_forecast", "rows_needed", "expected_risk"),
+            *("LearningPlan", "risk_forecast", "rows_needed", "expected_risk"),
         ),
     ),
     "onepass.monitoring": ("Monitoring", ("MonitorResult", "ClaimResult", "ScoresResult")),
@@ -43,8 +45,23 @@ ROOMS: dict[str, tuple[str, tuple[str, ...] | None]] = {
         "Lab: theory",
         (
             *("clean_flow", "clean_law", "clean_constant", "stationary_error", "noisy_flow", "noisy_law"),
-            *("noisy_constant", "plain_limits", "generalization_error"),
+            *("noisy_constant", "best_eta0", "noisy_stationary_excess", "plain_limits"),
+            *("generalization_error", "disagreement", "disagreement_at", "Flow", "Limit"),
         ),
+    ),
+}
+
+# module → (heading, how it is imported, names): what pages use besides, with a line or two each
+BESIDES: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "onepass.checkpoints.checkpoint": (
+        "Checkpoints",
+        "from onepass.checkpoints import checkpoint",
+        ("locked", "resume", "save", "load", "finish"),
+    ),
+    "onepass.learners.normalized": (
+        "Lab: rules of a simulated student",
+        "from onepass.learners.normalized import …",
+        ("Normalized", "Unnormalized"),
     ),
 }
 
@@ -73,15 +90,39 @@ class GalleryOrder:
         return "<GalleryOrder>"
 
 
+def room(module: str) -> list[str]:
+    """A table of a module's names; autosummary writes a page for each."""
+    lines = [f"## {ROOMS[module][0]}", "", f"`from {module} import …`", "", "```{eval-rst}"]
+    lines += [f".. currentmodule:: {module}", "", ".. autosummary::", "   :toctree: generated", ""]
+    return [*lines, *(f"   {name}" for name in names_of(module)), "```", ""]
+
+
+def conversions() -> list[str]:
+    """What stands in the dictionary of all conversions, which is no class and no function."""
+    found = importlib.import_module("onepass.conversions").CONVERSIONS
+    firsts = {name: inspect.cleandoc(type(one).__doc__ or "").split("\n")[0] for name, one in found.items()}
+    words = "`CONVERSIONS` is a dictionary of them by name, in which `conversion_named` looks:"
+    return [words, "", "| name | |", "|---|---|", *(f"| `{name}` | {first} |" for name, first in firsts.items()), ""]
+
+
+def besides(module: str) -> list[str]:
+    """What a module has, in place: a line or two each."""
+    heading, how, names = BESIDES[module]
+    lines = [f"## {heading}", "", f"`{how}`", "", "```{eval-rst}", f".. currentmodule:: {module}", ""]
+    for name in names:
+        kind = "class" if inspect.isclass(getattr(importlib.import_module(module), name)) else "function"
+        lines += [f".. auto{kind}:: {name}", ""]
+    return [*lines, "```", ""]
+
+
 def write(app: Any) -> None:
-    """The page of the Python reference: a table of names for each room; autosummary writes a page for each name."""
-    lines = ["# Python", ""]
-    for module, (heading, _) in ROOMS.items():
-        if module == "onepass":
-            lines += ["Every public class and function, by the module it is imported from.", ""]
-        lines += [f"## {heading}", "", f"`from {module} import …`", "", "```{eval-rst}"]
-        lines += [f".. currentmodule:: {module}", "", ".. autosummary::", "   :toctree: generated", ""]
-        lines += [f"   {name}" for name in names_of(module)] + ["```", ""]
+    """The page of the Python reference."""
+    lines = ["# Python", "", "Classes and functions by the module that they are imported from.", ""]
+    for module in ROOMS:
+        lines += room(module)
+        lines += conversions() if module == "onepass.conversions" else []
+    for module in BESIDES:
+        lines += besides(module)
     page = Path(app.srcdir) / "reference" / "python.md"
     text = "\n".join(lines)
     if not page.exists() or page.read_text() != text:
@@ -93,7 +134,13 @@ def skip(app: Any, kind: str, name: str, member: Any, skipped: bool, options: An
     return True if name.endswith("_request") else None
 
 
+def link_pages(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Where a docstring names a page of this folder, docs/formats.md, the reference has its title and a link."""
+    lines[:] = [re.sub(r"`{0,2}\bdocs/(\w+)\.md`{0,2}", r":doc:`/\1`", line) for line in lines]
+
+
 def setup(app: Any) -> dict[str, bool]:
     app.connect("autodoc-skip-member", skip)
+    app.connect("autodoc-process-docstring", link_pages)
     write(app)  # now, so that the pages are there when Sphinx looks for its sources
     return {"parallel_read_safe": True}

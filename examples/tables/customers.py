@@ -1,6 +1,7 @@
 """Drawn customers, a raw table: numbers of several scales, a category, a date, gaps, an identifier, and a label.
 
 python customers.py 12000 > customers.csv
+python customers.py 3000 1 > fresh.csv      # the second number is a seed: other customers
 """
 
 import csv
@@ -33,7 +34,7 @@ def customers(rows, seed=0):
 
 
 if __name__ == "__main__":
-    table = customers(int(sys.argv[1]))
+    table = customers(*map(int, sys.argv[1:3]))
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(table)
     out.writerows(zip(*table.values(), strict=True))
