@@ -532,7 +532,7 @@ def test_a_byte_order_mark_inside_a_file_belongs_to_its_cell(tmp_path, size):
 
 
 def test_what_no_record_has_alone_is_read_piece_by_piece(tmp_path, monkeypatch):
-    real = delimited.Csv._examples
+    real = vars(delimited.Csv)["_examples"]
     rows = [f"{i},{'yn'[i % 2]}" for i in range(1000)]
     (tmp_path / "t.csv").write_text("\n".join(["x,y", *rows, ""]))
     expected = rows_of(tmp_path / "t.csv", numeric=("x",))
@@ -542,6 +542,6 @@ def test_what_no_record_has_alone_is_read_piece_by_piece(tmp_path, monkeypatch):
             raise CellError(0, "too much at once")
         return real(self, text, layout)
 
-    monkeypatch.setattr(delimited.Csv, "_examples", only_together)
+    monkeypatch.setattr("onepass.io.delimited.Csv._examples", only_together)
     for how in ("stop", "skip"):
         assert rows_of(tmp_path / "t.csv", numeric=("x",), on_error=how) == expected
