@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pyarrow
 import pytest
+import scipy.sparse
 
 import oracles_race as oracle
 from onepass import OnePassClassifier, train
@@ -22,6 +23,7 @@ from onepass.models import LinearModel
 from onepass.passes import Pass
 from onepass.race import BETS, Entry, Race, begin, entries_named, first_features, log_wealth
 from onepass.rows import Rows
+from onepass.standings import CROWDED
 from onepass.tables.reading import narrowed
 from onepass.training import narrow
 from test_cli import onepass
@@ -208,14 +210,101 @@ def test_bad_rows_leave_it_as_it_was():
     same(fed(before, X, y), fed(race, X, y))
 
 
-def test_entries_that_cannot_go_on_together_stop():
+def test_where_nobody_is_dropped_what_one_has_no_room_for_is_learned_by_none():
     X, y = drawn(40)
     race = raced(first=None)
     race.entries[1].run.watched.memory = 0
-    with pytest.raises(LimitError):
-        race.feed(X, y)
-    with pytest.raises(LimitError):
-        race.feed(X, y)
+    for _ in range(2):
+        with pytest.raises(LimitError):
+            race.feed(X, y)
+        assert [entry.run.rows for entry in race.entries] == [0, 0]
+
+
+def bad_value(X, y):
+    X[1400, 2] = np.nan
+    return X, y, "row 1400: feature 2: nan"
+
+
+def bad_label(X, y):
+    y = y.astype("<U8")
+    y[:60], y[1400] = np.arange(60) % 48, "late"
+    return X, y, "row 1400: label 'late' is number 51"
+
+
+def more_labels_than_rows(X, y):
+    return X[:1000], y, "1500 labels for 1000 rows"
+
+
+def beyond_the_shape(X, y):
+    found = scipy.sparse.csr_array(X)
+    found.indices[found.indptr[1400]] = 9
+    return found, y, "row 1400: feature index 9 is outside the 6 columns"
+
+
+def third_label_of_two(X, y):
+    y[1400] = "c"
+    return X, y, "row 1400: a label after the first 2, and Perceptron"
+
+
+@pytest.mark.parametrize("spoil", [bad_value, bad_label, more_labels_than_rows, beyond_the_shape, third_label_of_two])
+def test_bad_rows_are_named_as_in_the_batch_and_nothing_of_it_is_learned(spoil, monkeypatch):
+    X, y = drawn()
+    given, labels, message = spoil(X.copy(), y.copy())
+    race = begin(["adaptive", "perceptron"], {}, first=FIRST)
+    if spoil is third_label_of_two:
+        monkeypatch.setattr(type(race.entries[1].run.learner), "several", False)
+    race.feed(*drawn(200, seed=1))
+    before = copy.deepcopy(race)
+    with pytest.raises(DataError, match=message):
+        race.feed(given, labels)
+    assert [entry.run.rows for entry in race.entries] == [200, 200]
+    same(before, race)
+    same(fed(before, *drawn()), fed(race, *drawn()))
+
+
+def growing():
+    """A third class joins at row 700, where the wide entry's models have no room, a fourth at 1200: none has any."""
+    X, y = drawn()
+    y[700::3], y[1200] = "c", "d"
+    made = {"delta": 0.025, "max_watch_memory": 200}
+    return Race([Entry("wide", Pass(**made)), Entry("narrow", Pass(**made), features=4)], 0.05), X, y
+
+
+@pytest.mark.parametrize("cuts", [(), (700,), (699, 701), (1, 300, 650, 1000)])
+def test_an_entry_without_room_is_dropped_at_a_row_that_no_cut_moves(cuts, tmp_path):
+    race, X, y = growing()
+    for a, b in zip([0, *cuts], [*cuts, 1200], strict=True):
+        race.feed(X[a:b], y[a:b])
+        checkpoint.save(tmp_path / "c", race)
+        race = growing()[0]
+        checkpoint.resume(tmp_path / "c", race)
+    wide, narrow = race.entries
+    assert (wide.dropped.row, wide.run.rows, narrow.run.rows) == (700, 700, 1200)
+    assert race.leader is narrow
+    assert "dropped at row 700: needs more memory than max_watch_memory" in "\n".join(race.lines())
+    assert json.loads(json.dumps(race.as_dict()))["entries"][0]["dropped"]["reason"] == CROWDED
+    assert race.certificate().delta == 2 * narrow.run.certificate().delta == 0.05
+    alone = Pass(delta=0.025, max_watch_memory=200)
+    alone.feed(X[:1200, :4], y[:1200])
+    assert narrow.run.certificate() == alone.certificate()
+    whole, X, y = growing()
+    same(fed(whole, X[:1200], y[:1200]), race)
+    with pytest.raises(LimitError, match="4 features × 4 classes"):  # the last one's error stands
+        race.feed(X[1100:], y[1100:])
+    same(whole, race)
+
+
+def test_entries_that_have_room_for_other_numbers_of_models_are_compared_at_one_age():
+    rng = np.random.default_rng(0)
+    X = np.round(8 * rng.normal(size=(3500, 6))) / 8
+    y = (X @ rng.normal(size=(6, 20)) + rng.normal(size=(3500, 20))).argmax(axis=1)
+    made = {"classes": range(20), "delta": 0.025}
+    race = Race([Entry("two", Pass(**made, max_watch_memory=2000)), Entry("four", Pass(**made))], 0.05, FIRST)
+    fed(race, X, y)
+    assert [entry.run.watched.slots for entry in race.entries] == [2, 4]
+    assert not race.state()["alone"].any(), "the same learner is held against itself"
+    assert not any(entry.dropped for entry in race.entries)
+    assert [entry.run.watched.tested for entry in race.entries] == [3072, 2048]
 
 
 # --- state ------------------------------------------------------------------------------------------------------------

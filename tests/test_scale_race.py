@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from onepass import OnePassClassifier, scale
-from onepass.errors import CheckpointError, ConversionError, ResumeError
+from onepass.errors import CheckpointError, ConversionError, LimitError, ResumeError
 from onepass.models import LinearModel
 from onepass.scale import cut, learn, local_workers
 from onepass.scale.chunks import DataChunk
+from onepass.standings import CROWDED
 from onepass.training import USUAL, encodings_for, settled_by
 from test_cli import onepass
 from test_race import drawn
@@ -126,6 +127,24 @@ def test_a_classifier_races_on_workers_too():
     assert found.predict(X).tolist() == race.model().predict(X).tolist()
 
 
+def test_an_entry_whose_candidates_have_no_room_is_dropped(folder, tmp_path):
+    names = ("crosses", "plain")
+    inputs, options = table(folder, *names)
+    widths = [entry.run.width for entry in learn(inputs, race=names, **options).entries]
+    assert widths[0] > widths[1]
+    options |= {"max_watch_memory": 8 * 2 * widths[1], "waves": 8}
+    race = learn(inputs, race=names, **options)
+    crosses, plain = race.entries
+    assert (crosses.dropped.row, crosses.dropped.reason) == (ROWS, CROWDED)
+    assert race.leader is plain
+    assert race.certificate().delta == 2 * plain.run.certificate().delta == 0.05
+    with pytest.raises(KilledError):
+        learn(inputs, race=names, checkpoints=Kept(tmp_path / "run", 3), **options)
+    same(learn(inputs, race=names, checkpoints=Kept(tmp_path / "run"), **options), race)
+    with pytest.raises(LimitError, match="max_watch_memory"):
+        learn(inputs, race=names, **options | {"max_watch_memory": 8})
+
+
 # --- state ------------------------------------------------------------------------------------------------------------
 
 
@@ -151,7 +170,9 @@ def test_entries_that_stand_at_different_waves_are_no_state():
                 first, second = (state["entries"] for state in self.waves)
                 for entries in ([first[0], *second[1:]], second[:2], None):
                     with pytest.raises(CheckpointError):
-                        run.check_state({"entries": entries})
+                        run.check_state({"entries": entries, "dropped": [None] * 3})
+                with pytest.raises(CheckpointError):
+                    run.check_state({"entries": second, "dropped": [0, 0, 0]})
                 raise KilledError
 
         def restore(self, run):

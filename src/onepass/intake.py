@@ -7,7 +7,7 @@ is both at once for the plainest case, a single dense row, where looking in gene
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ class Batch(NamedTuple):
     columns: int | None  # that the rows say they have: an index beyond them is a fault; None: they do not say
     width: int = 0  # features, once the content was looked at
     canonical: bool = True  # whether indices rise in each row
+    checked: bool = False  # whether another look at its content would find nothing
 
     def piece(self, first: int, last: int) -> AnyRows:
         """Rows first..last, ready for a kernel."""
@@ -48,6 +49,52 @@ class Batch(NamedTuple):
                 yield self._replace(rows=rows, y=y, labels=labels, spans=list(blocks(rows)))
 
 
+@dataclass(frozen=True)
+class CheckedLabels:
+    """The labels of a batch that was taken and checked as a whole, to go with any piece of its rows, kernel-ready ones.
+
+    A pass that is fed both looks at neither again. Cut like an array; a piece knows the labels met up to its end.
+
+    >>> taken = Intake(None, None, 9).take(np.eye(4), ["a", "a", "b", "c"])
+    >>> whole = CheckedLabels.of(taken, Labels())
+    >>> [len(whole[:2]), *whole[:2].taken(Dense(np.eye(2)))[1:3], whole[2:3].taken(Dense(np.eye(1))).y]
+    [2, array([-1, -1]), Labels(classes=('a',), declared=False, most=50), array([1])]
+    """
+
+    labels: Labels  # as known after the whole batch
+    codes: Ints  # in these labels
+    known: int  # classes before it
+    firsts: tuple[int, ...]  # the rows with which others came, in the order of the classes
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, batch: Batch, before: Labels) -> CheckedLabels:
+        """Those of a whole batch, before which these labels were known."""
+        known, several = len(before.classes), len(batch.labels.classes) > 2
+        new = range(known, len(batch.labels.classes))
+        firsts = tuple(int(np.argmax(batch.y == (code if several else 2 * code - 1))) for code in new)
+        return cls(batch.labels, batch.y, known, firsts, 0, len(batch.y))
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    def __getitem__(self, piece: slice) -> CheckedLabels:
+        first, last, _ = piece.indices(len(self))
+        return replace(self, first=self.first + first, last=self.first + max(first, last))
+
+    def met(self, rows: int) -> Labels:
+        """The labels known after so many rows of the whole batch."""
+        return replace(self.labels, classes=self.labels.classes[: self.known + sum(at < rows for at in self.firsts)])
+
+    def taken(self, rows: AnyRows) -> Batch:
+        """The batch that these labels make with their rows."""
+        labels, codes = self.met(self.last), self.codes[self.first : self.last]
+        codes = 2 * codes - 1 if len(labels.classes) <= 2 < len(self.labels.classes) else codes
+        columns = rows.values.shape[1] if isinstance(rows, Dense) else None
+        return Batch(rows, codes, labels, list(blocks(rows)), columns, checked=True)
+
+
 class Intake:
     """Labels met so far and the width that dense rows must have."""
 
@@ -61,6 +108,8 @@ class Intake:
     def take(self, X: Any, y: Any) -> Batch:
         """The batch, its content not looked at; DataError if it is no table of this pass's width, or a label is new."""
         rows = accept(X)
+        if isinstance(y, CheckedLabels):
+            return y.taken(rows)
         refuse_masked(y, "y")
         labels, codes = self.labels.encode(y, count(rows))
         if isinstance(rows, Rows):
@@ -74,6 +123,8 @@ class Intake:
 
     def check(self, batch: Batch) -> Batch:
         """The batch after a look at all of it; DataError says where its content is bad."""
+        if batch.checked:
+            return batch._replace(width=width_of(batch.rows))
         width, canonical = validate_rows(batch.rows, self.most, batch.columns)
         return batch._replace(width=width, canonical=canonical)
 
@@ -119,3 +170,23 @@ class Intake:
         need(labels.declared == self.labels.declared and labels.most == self.labels.most, "labels")
         need(len(set(labels.classes)) == len(labels.classes), "labels")
         return labels
+
+
+def width_of(rows: AnyRows) -> int:
+    """One more than the largest feature of rows in each of which indices rise; of dense rows the columns.
+
+    >>> width_of(Rows(np.array([0, 2, 2, 3]), np.array([1, 6, 4], np.int32), np.ones(3)))
+    7
+    """
+    if isinstance(rows, Dense):
+        return int(rows.values.shape[1])
+    return int(widths_of(rows).max(initial=0))
+
+
+def widths_of(rows: Rows) -> Ints:
+    """The width of each row alone."""
+    begins, ends = rows.indptr[:-1], rows.indptr[1:]
+    widths = np.zeros(len(ends), np.int64)
+    some = ends > begins
+    widths[some] = rows.indices[ends[some] - 1].astype(np.int64) + 1
+    return widths

@@ -64,7 +64,7 @@ class Observers:
         cells = self.watched.watch(rows, y, rounds, width, bound)
         self.guards.observe_cells(cells, rounds)
         if self.verdicts is not None:
-            self.verdicts.note(cells, rounds)
+            self.verdicts.note(cells, rounds, self.watched.tested)
 
     def validate(self, rows: AnyRows, y: Ints, run: LearnerRun) -> None:
         """Judge the candidates on rows kept out of the pass."""
@@ -77,6 +77,10 @@ class Observers:
         """LimitError unless models of so many features, and of so many classes, have room to be watched."""
         if self.watched is not None:
             self.watched.must_fit(width, classes)
+
+    def fits(self, width: int, classes: int) -> bool:
+        """Whether they have."""
+        return self.watched is None or self.watched.fits(width, classes)
 
     def widen(self, width: int) -> None:
         """There are so many features."""

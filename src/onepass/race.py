@@ -5,9 +5,13 @@ one's rows), or learners. Each is certified at δ/c of the c that were declared,
 certificates hold, and whichever is chosen holds too: by any rule of choosing, and whenever an entry is dropped. What a
 dropped entry had of δ stays lost: given to others, certificates would fail more often than δ.
 
+An entry is also dropped, before the row with which its watched models outgrow `max_watch_memory`, unless it is the
+last: features and classes met so far decide that, however the stream was cut.
+
 An entry is dropped when another is better beyond doubt: both show a frozen model of the same age the same rows. Of the
 rows that only one of the two misjudges, those that only A does multiply a wealth by 1 + λ, the others by 1 − λ (λ mixed
-over a few values); while A is not worse that is a supermartingale, so that it reaches x with probability 1/x at most.
+over a few values; rows on which their models differ in age count for neither, see `watching/verdicts`); while A is not
+worse that is a supermartingale, so that it reaches x with probability 1/x at most.
 A wealth speaks of the models of one stretch, from a power of two rounds to the next: models that learn slowly may be
 worse at first, so that nothing is asked before `first` rounds, and every stretch begins anew. Stretch j has the share
 1/((j+1)(j+2)) of δ_e = 1 %, shared among the c − 1 rivals: the better of two survives with probability 1 − δ_e.
@@ -17,9 +21,10 @@ from __future__ import annotations
 
 import difflib
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -27,11 +32,12 @@ from onepass._jit import jit
 from onepass.cores import cores
 from onepass.errors import ConversionError, DataError, LimitError, OnepassError, StoppedError
 from onepass.executor import ThreadExecutor
+from onepass.intake import CheckedLabels, width_of
 from onepass.looks import next_look
 from onepass.names import LEARNERS
 from onepass.passes import Pass
-from onepass.rows import AnyRows, Ints, Rows, count, part
-from onepass.standings import Dropped, Entry, Standings
+from onepass.rows import AnyRows, Ints, Rows, part
+from onepass.standings import CROWDED, Dropped, Entry, Standings
 from onepass.state_checks import is_count, need, need_fields
 from onepass.tables.plan import ENCODINGS, TablePlan
 from onepass.tables.reading import narrowed
@@ -87,16 +93,78 @@ class Race(Standings):
     # --- rows in ------------------------------------------------------------------------------------------------------
 
     def feed(self, X: Any, y: Any) -> None:
-        """Feed all that still run; what happens between two rows happens at rows fixed by their number."""
+        """Feed all that still run; what happens between two rows happens at rows fixed by their number.
+
+        All rows are checked before the first is learned. Should they be too much for the last entry nevertheless, all
+        are put back to where they stood.
+        """
         self.stopped = self.stopped and self.stop_at is not None
         if self.stopped:
             raise StoppedError(f"the certificate has reached stop_at={self.stop_at}; set stop_at to None to go on")
-        rows, done = accept(X), 0
-        while done < count(rows) and not self.stopped:
-            last = min(count(rows), done + self._next_border() - self.rows)
-            self._feed_piece(part(rows, done, last), y[done:last])
+        if self._broken is not None:
+            raise self._broken
+        batch = self._checked(X, y)
+        crowded = self._crowded(batch)
+        before = self.state() if crowded or self._may_fail(batch) else None
+        done = 0
+        while done < len(batch.y) and not self.stopped:
+            self._leave_out([entry for room, entry in crowded if room == done])
+            borders = [done + self._next_border() - self.rows, *(room for room, _ in crowded if room > done)]
+            last = min(len(batch.y), *borders)
+            error = self._feed_piece(batch, done, last)
+            if error is not None:
+                self._put_back(before, error, done)
             done = last
             self._between()
+
+    def _checked(self, X: Any, y: Any) -> _Batch:
+        """The rows as far as an entry sees them, looked at once for all; DataError by the row of the whole batch."""
+        alive = self.alive
+        views = [one.features for one in alive if one.features is not None]
+        seen = max(views) if len(views) == len(alive) else None
+        widest = next(one for one in alive if one.features == seen)
+        intake = widest.run.intake
+        taken = intake.check(intake.take(X if seen is None else first_features(accept(X), seen), y))
+        rows = taken.rows if taken.canonical else taken.piece(0, len(taken.y))
+        return _Batch(rows, CheckedLabels.of(taken, intake.labels), seen, taken.width)
+
+    def _crowded(self, batch: _Batch) -> list[tuple[int, Entry]]:
+        """(how many of the rows it has room for, entry) of those that will be left out, in this order."""
+        alive = self.alive
+        if self.first is None or len(alive) == 1:
+            return []
+        found = [(room, entry) for entry in alive if (room := batch.room(entry)) < len(batch.y)]
+        return sorted(found, key=lambda pair: (pair[0], -batch.width(pair[1], pair[0] + 1)))
+
+    def _leave_out(self, crowded: Sequence[Entry]) -> None:
+        """Drop entries whose models have no room for the next row; the last one stays, for its error to be told."""
+        for entry in crowded:
+            if entry.dropped is None and len(self.alive) > 1:
+                entry.dropped = Dropped(self.rows, reason=CROWDED)
+                entry.run.observers.verdicts, self._led = None, None
+
+    def _may_fail(self, batch: _Batch) -> bool:
+        """Whether something that only learning shows may be wrong with these rows: a label that may not join, room."""
+        for entry in self.alive:
+            run = entry.run
+            if batch.y.labels != run.intake.labels or run.scaling.measuring or not run.start.counting:
+                return True
+            width = batch.most(entry)
+            if not run.observers.fits(width, batch.y.labels.count):
+                return True
+            if run.learner_run.may_refuse(batch.rows, width, run.rounds):
+                return True
+        return False
+
+    def _put_back(self, before: dict[str, Any] | None, error: OnepassError, done: int) -> NoReturn:
+        """Go back to before the batch of which the row after so many was the first of a piece that was refused."""
+        if isinstance(error, DataError) and error.row is not None:
+            error.row += done
+        if before is not None:
+            self.restore(before)
+        elif done or len({entry.run.rows for entry in self.alive}) > 1:  # nobody knows how to go back
+            self._broken = error
+        raise error
 
     def feed_one(self, X: Any, y: Any) -> bool:
         """No row is such a case."""
@@ -108,39 +176,39 @@ class Race(Standings):
             return next_look(self.rows)
         return self.rows + (1 << 62) if not self._drops else _next_comparison(self.rows, self.first or 1)
 
-    def _feed_piece(self, rows: AnyRows, y: Any) -> None:
-        if self._broken is not None:
-            raise self._broken
-        alive = self.alive
-        threads = min(len(alive), cores()) if count(rows) >= MANY else 1
+    def _feed_piece(self, batch: _Batch, first: int, last: int) -> OnepassError | None:
+        """Let all learn these rows of a batch; what one of them has against them is given back."""
+        alive, rows, y = self.alive, part(batch.rows, first, last), batch.y[first:last]
+        threads = min(len(alive), cores()) if len(y) >= MANY else 1
         with ThreadExecutor(threads) as executor:
-            errors = executor.map(lambda entry: _fed(entry, rows, y), alive)
-        wrong = [error for error in errors if error is not None]
+            errors = executor.map(lambda entry: _fed(entry, batch.seen_by(entry, rows), y), alive)
         self._led = None
+        wrong = [error for error in errors if error is not None]
         if wrong:
-            if len(wrong) < len(alive):  # some have learned these rows and others not: they cannot go on together
-                self._broken = wrong[0]
-            raise wrong[0]
+            return wrong[0]
         self.rows = alive[0].run.rows
         if self._drops:
             self._compare(alive)
+        return None
 
     def _compare(self, alive: list[Entry]) -> None:
-        """Count the rows that only one of two misjudged."""
+        """Count the rows that only one of two misjudged, where both did so with models of one age."""
         taken = [entry.run.observers.verdicts.take() for entry in alive if entry.run.observers.verdicts is not None]
         start, rows = taken[0][0], len(taken[0][1])
-        wrong = np.zeros((len(self.entries), rows), np.bool_)
-        for entry, (_, own) in zip(alive, taken, strict=True):
-            wrong[self.entries.index(entry)] = own
+        wrong, ages = np.zeros((len(self.entries), rows), np.bool_), np.full((len(self.entries), rows), -1)
+        for entry, (_, own, age) in zip(alive, taken, strict=True):
+            at = self.entries.index(entry)
+            wrong[at], ages[at] = own, age
+        younger = 1 + np.flatnonzero((np.diff(ages, axis=1) != 0).any(axis=0))  # from these rows on one of them is
         done = 0
         while done < rows:
             stretch = 1 << (start + done).bit_length() - 1
-            last = min(rows, 2 * stretch - start)
+            last = min([rows, 2 * stretch - start, *younger[younger > done][:1].tolist()])
             if stretch != self._stretch:
                 self._stretch = stretch
                 self._alone[:] = 0
-            some = wrong[:, done:last].astype(np.int64)
-            self._alone += some @ (1 - some).T
+            some, age = wrong[:, done:last].astype(np.int64), ages[:, done]
+            self._alone += (age[:, None] == age) * (some @ (1 - some).T)
             done = last
 
     def _between(self) -> None:
@@ -250,11 +318,44 @@ class Race(Standings):
             entry.run.observers.verdicts = Verdicts() if self._drops and dropped is None else None
 
 
-def _fed(entry: Entry, rows: AnyRows, y: Any) -> OnepassError | None:
-    """Let an entry learn from the part of these rows that it sees; what is wrong with them is given back."""
+class _Batch(NamedTuple):
+    """Rows that were looked at, kernel-ready, as the entry sees them that sees most."""
+
+    rows: AnyRows
+    y: CheckedLabels
+    features: int | None  # that this entry sees; None: all
+    met: int  # features of these rows
+
+    def seen_by(self, entry: Entry, rows: AnyRows) -> AnyRows:
+        """Some of the rows as an entry sees them."""
+        return rows if entry.features == self.features else first_features(rows, entry.features or 0)
+
+    def most(self, entry: Entry) -> int:
+        """As many features as an entry can have met after all rows, without another look."""
+        met = self.met if entry.features is None else min(self.met, entry.features)
+        return int(max(met, entry.run.width))
+
+    def width(self, entry: Entry, rows: int) -> int:
+        """How many features it has met after so many of the rows."""
+        return int(max(width_of(self.seen_by(entry, part(self.rows, 0, rows))), entry.run.width))
+
+    def room(self, entry: Entry) -> int:
+        """After how many of the rows an entry's watched models would still have room: all, or by halving."""
+
+        def fits(rows: int) -> bool:
+            classes: int = self.y.met(rows).count
+            return bool(entry.run.observers.fits(self.width(entry, rows), classes))
+
+        if entry.run.observers.fits(self.most(entry), self.y.labels.count) or fits(len(self.y)):
+            return len(self.y)
+        return bisect_left(range(1, len(self.y)), True, key=lambda rows: not fits(rows))
+
+
+def _fed(entry: Entry, rows: AnyRows, y: CheckedLabels) -> OnepassError | None:
+    """Let an entry learn from these rows, as it sees them; what is wrong with them is given back."""
     try:
-        entry.run.feed(rows if entry.features is None else first_features(rows, entry.features), y)
-    except (DataError, LimitError) as error:
+        entry.run.feed(rows, y)
+    except (DataError, LimitError, ConversionError) as error:
         return error
     return None
 

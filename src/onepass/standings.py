@@ -23,15 +23,19 @@ from onepass.voted import VotedModel
 ALIKE = {*OPTIONS, "rounds", "classes", "intake", "regimes"}  # what all entries that still run have in common
 
 
+CROWDED = "needs more memory than max_watch_memory"
+
+
 class Dropped(NamedTuple):
-    """When an entry was dropped, for whom, and by how many rows that only one of the two misjudged."""
+    """When an entry was dropped, for whom, and by how many rows that only one of the two misjudged; or for a reason."""
 
     row: int
-    rival: str
-    own: int  # rows since the stretch began that only this one misjudged
-    other: int
-    wealth: float  # its logarithm
-    needed: float
+    rival: str = ""
+    own: int = 0  # rows since the stretch began that only this one misjudged
+    other: int = 0
+    wealth: float = 0.0  # its logarithm
+    needed: float = 0.0
+    reason: str | None = None  # where no rival is better; None: one is
 
 
 @dataclass
@@ -130,9 +134,13 @@ class Standings(ABC):
         """The entries, the deployed one among them, each with its certificate and why it was dropped: plain values."""
         found = []
         for entry in self.entries:
-            own = entry.run.certificate()
-            known = {"name": entry.name, "rows": entry.run.rows, "mistakes": entry.run.mistakes, "delta": own.delta}
-            known |= {"risk": None if math.isnan(own.risk) else own.risk, "withheld": own.withheld}
+            known = {"name": entry.name, "rows": entry.run.rows, "mistakes": entry.run.mistakes}
+            if entry.run.rounds or entry.dropped is None:
+                own = entry.run.certificate()
+                risk = None if math.isnan(own.risk) else own.risk
+                known |= {"delta": own.delta, "risk": risk, "withheld": own.withheld}
+            else:  # it was dropped before a row that counts
+                known |= {"delta": self.delta * self.delta_share, "risk": None, "withheld": None}
             known["dropped"] = None if entry.dropped is None else entry.dropped._asdict()
             found.append(known)
         return {"deployed": self.leader.name, "delta": self.delta, "entries": found}
@@ -154,6 +162,8 @@ def race_lines(race: Mapping[str, Any]) -> list[str]:
 
 def dropped_words(dropped: Mapping[str, Any]) -> str:
     """When and why an entry was dropped."""
+    if dropped.get("reason") is not None:  # which records of older versions do not have
+        return f"dropped at row {dropped['row']:,}: {dropped['reason']}"
     return (
         f"dropped at row {dropped['row']:,}: {dropped['rival']} is better (rows misjudged by this one alone "
         f"{dropped['own']:,}, by that one {dropped['other']:,})"

@@ -235,6 +235,7 @@ _RACE: Shape = {
                     **dict.fromkeys(("row", "own", "other"), WHOLE),
                     "rival": TEXT,
                     **dict.fromkeys(("wealth", "needed"), NUMBER),
+                    "reason?": maybe(TEXT),
                 }
             ),
         }

@@ -1,8 +1,9 @@
 """The race on several machines: every chunk is read once, and all entries learn from it on its worker.
 
 Each entry is a run of its own, with its own waves, candidates and counts, at its share of δ; what it comes to is what
-it would have come to alone. The one with the best certificate is deployed. Nobody is dropped: that would save time, and
-no certificate needs it.
+it would have come to alone. The one with the best certificate is deployed. Nobody is dropped for a better one: that
+would save time, and no certificate needs it. An entry whose candidates outgrow `max_watch_memory` when one is frozen is
+deployed no more, unless it is the last; it learns on, since chunks leave the work of all entries side by side.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from onepass import race
 from onepass.certificates import Certificate
+from onepass.errors import LimitError
 from onepass.scale.executors import Executor, Handle
 from onepass.scale.inputs import Inputs
 from onepass.scale.merged import Merged, Outcome
@@ -24,8 +26,8 @@ from onepass.scale.wave_certificates import enough
 from onepass.scale.wave_exchange import Seat, gather, send
 from onepass.scale.wave_states import WHAT
 from onepass.scale.waves import WaveRun
-from onepass.standings import Entry, Standings, best_of, rank
-from onepass.state_checks import need, need_fields
+from onepass.standings import CROWDED, Dropped, Entry, Standings, best_of, rank
+from onepass.state_checks import is_count, need, need_fields
 
 
 class MergedRace(Standings):
@@ -106,6 +108,11 @@ class WaveRace:
         self.inputs, self.executor, self.waves = runs[0].inputs, runs[0].executor, runs[0].waves
 
     @property
+    def alive(self) -> list[WaveRun]:
+        """Runs of which one will be deployed."""
+        return [one for entry, one in zip(self.entries, self.runs, strict=True) if entry.dropped is None]
+
+    @property
     def wave(self) -> int:
         """Waves done."""
         return self.runs[0].wave
@@ -139,10 +146,20 @@ class WaveRace:
         for one in self.runs:
             one.enter_wave()
         reached = self._reached()
-        for one in self.runs:
-            one.end_wave(handles, reached)
+        for entry, one in zip(self.entries, self.runs, strict=True):
+            try:
+                one.end_wave(handles, reached)
+            except LimitError as error:
+                self._leave_out(entry, error)
         self.executor.drop(handles)
         return reached
+
+    def _leave_out(self, entry: Entry, error: LimitError) -> None:
+        """Drop an entry whose next candidate has no room, or raise what says so where no other is left."""
+        if entry.dropped is None:
+            if len(self.alive) == 1:
+                raise error
+            entry.dropped = Dropped(self.rows, reason=CROWDED)
 
     def _learned(self, chunks: Any) -> list[Handle]:
         handles = send(self.runs, chunks, 0)
@@ -157,16 +174,16 @@ class WaveRace:
         """Whether the waves done certify as much as `stop_at` asks; rows that drift for one drift for all."""
         if self.stop_at is None:
             return False
-        certificates = [one.certificate_now() for one in self.runs]
+        certificates = [one.certificate_now() for one in self.alive]
         sound = all(one.withheld is None for one in certificates) and not self.runs[0].known.one_label_only
         return sound and enough(min(certificates, key=rank), self.stop_at)
 
     def _tell(self) -> None:
         if self.watch is None:
             return
-        found = [one.progress(1, 0) for one in self.runs]
+        found = [one.progress(1, 0) for one in self.alive]
         fewest = min(one.mistakes for one in found)
-        self.watch(replace(found[0], mistakes=fewest, certificate=partial(_best_so_far, found)))
+        self.watch(replace(found[0], mistakes=fewest, certificate=partial(_best_so_far, found, len(self.runs))))
 
     # --- what a checkpoint holds --------------------------------------------------------------------------------------
 
@@ -177,12 +194,15 @@ class WaveRace:
 
     def state(self, *, copied: bool = True) -> dict[str, Any]:
         """What the waves done have come to, as `restore` takes it."""
-        return {"entries": [one.state(copied=copied) for one in self.runs]}
+        dropped = [None if entry.dropped is None else entry.dropped.row for entry in self.entries]
+        return {"entries": [one.state(copied=copied) for one in self.runs], "dropped": dropped}
 
     def check_state(self, state: Any) -> None:
         """Raise CheckpointError unless the state is one that a race like this can have."""
-        need_fields(state, {"entries"}, WHAT)
-        need(isinstance(state["entries"], list) and len(state["entries"]) == len(self.runs), WHAT)
+        need_fields(state, {"entries", "dropped"}, WHAT)
+        for name in ("entries", "dropped"):
+            need(isinstance(state[name], list) and len(state[name]) == len(self.runs), WHAT)
+        need(all(row is None or is_count(row) for row in state["dropped"]) and None in state["dropped"], WHAT)
         for one, own in zip(self.runs, state["entries"], strict=True):
             one.check_state(own)
         need(all((own["wave"], own["firsts"]) == _place(state["entries"][0]) for own in state["entries"]), WHAT)
@@ -192,6 +212,8 @@ class WaveRace:
         self.check_state(state)
         for one, own in zip(self.runs, state["entries"], strict=True):
             one.restore(own)
+        for entry, row in zip(self.entries, state["dropped"], strict=True):
+            entry.dropped = None if row is None else Dropped(row, reason=CROWDED)
 
 
 def race_options(
@@ -208,7 +230,7 @@ def _place(state: dict[str, Any]) -> tuple[Any, Any]:
     return state["wave"], state["firsts"]
 
 
-def _best_so_far(found: Sequence[Progress]) -> Certificate | None:
+def _best_so_far(found: Sequence[Progress], entries: int) -> Certificate | None:
     """What the best entry certifies of a prefix, said of one that was chosen among several."""
     known = [certificate for one in found if (certificate := one.certificate()) is not None]
-    return best_of(min(known, key=rank), len(found)) if known else None
+    return best_of(min(known, key=rank), entries) if known else None

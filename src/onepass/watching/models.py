@@ -133,6 +133,10 @@ class WatchedModels:
             others = Argument("bits"), Argument("conversion", "average")
             raise LimitError(Phrase(f"{{}}: {said}; {remedy}", Argument(limit.name), limit, *others))
 
+    def fits(self, width: int, classes: int) -> bool:
+        """Whether `must_fit` has nothing to say against so many features and classes."""
+        return 8 * width * outputs_of(classes) * FEWEST <= self.memory
+
     def fitting(self, slots: int, width: int, outputs: int | None = None) -> int:
         """How many of the slots have room for candidates of so many features: all, or half as many, or a quarter."""
         while slots > FEWEST and 8 * width * (outputs or self.outputs) * slots > self.memory:
@@ -283,6 +287,12 @@ class WatchedModels:
     def models(self) -> dict[int, Floats]:
         """The weights of all candidates that are watched, by their round."""
         return {int(s): self.model(int(s)) for s in self.counts.frozen if s}
+
+    @property
+    def tested(self) -> int:
+        """The round at which the model was frozen that is tested for drift first; 0: none is."""
+        slot = int(self.board.progress[2])
+        return 0 if slot < 0 else int(self.counts.frozen[slot])
 
     def evidence(self) -> WatchedEvidence:
         """What they have done so far, copied: it is small."""
