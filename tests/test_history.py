@@ -6,8 +6,10 @@ import json
 import numpy as np
 import pytest
 
+from onepass.errors import DataError
 from onepass.history import History
 from onepass.passes import Pass
+from onepass.race import Entry, Race
 from onepass.report import details
 from onepass.report.weights import HEAVIEST, feature_names, heaviest
 from onepass.tables.feature_names import FeatureNames
@@ -45,6 +47,27 @@ def test_every_look_is_what_a_pass_over_those_rows_alone_says(kind):
         assert (at.rows, at.rounds, at.mistakes) == (run.rows, run.rounds, run.mistakes)
         assert (at.risk, at.choice) == (own.risk, own.choice.value)
         assert at.loss == pytest.approx(run.certificate("average", loss=own.loss).empirical, rel=1e-12)
+
+
+@pytest.mark.parametrize("raced", [False, True])
+@pytest.mark.parametrize("bad", ["nan", "label", "length"])
+def test_a_batch_is_learned_whole_or_not_at_all(raced, bad):
+    options = {"max_classes": 2}
+    run = Race([Entry("a", Pass(**options)), Entry("b", Pass("pa", **options))], 0.05) if raced else Pass(**options)
+    history = History(run)
+    history.feed(X[:10], Y[:10])
+    rows, labels = X[10:].copy(), Y[10:].tolist()
+    if bad == "nan":
+        rows[600, 2] = np.nan
+    elif bad == "label":
+        labels[600] = "third"
+    else:
+        labels = labels[:600]
+    with pytest.raises(DataError) as error:
+        history.feed(rows, np.array(labels, dtype=object) if bad == "label" else labels)
+    assert run.rows == 10
+    if bad != "length":
+        assert error.value.row == 600
 
 
 @pytest.mark.parametrize("kind", KINDS)

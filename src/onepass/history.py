@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from onepass.certificates import Certificate, certify
 from onepass.conversions import CONVERSIONS
+from onepass.errors import DataError
 from onepass.passes import Pass
 from onepass.race import Race
 from onepass.rows import count, part
@@ -120,12 +121,18 @@ class History:
         self._points = [Point(*at) for at in points]
 
     def feed(self, X: Any, y: Any) -> None:
-        """Feed the pass, and look at it where a look is due."""
+        """Feed the pass, and look at it where a look is due; rows that fall into parts are all checked before."""
         rows, done = accept(X), 0
+        if self.run.rows + count(rows) > self._next_look():
+            self.run.check(X, y)
         while done < count(rows) and not self.run.stopped:
             due = self._next_look()
             stop = min(count(rows), done + due - self.run.rows)
-            self.run.feed(part(rows, done, stop), y[done:stop])
+            try:
+                self.run.feed(part(rows, done, stop), y[done:stop])
+            except DataError as error:  # that only learning shows
+                error.row = None if error.row is None else error.row + done
+                raise
             done = stop
             if self.run.rows == due:
                 self._look()

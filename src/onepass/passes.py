@@ -298,6 +298,13 @@ class Pass(Options, Certified):
             elif not self._learn_unchecked(batch):
                 self._learn_checked(self.intake.check(batch))
 
+    def check(self, X: Any, y: Any) -> None:
+        """Raise what `feed` would raise for what these rows hold, and learn nothing: for who feeds them in parts."""
+        batch = self.intake.check(self.intake.take(X, y))
+        if len(batch.labels.classes) > self.intake.labels.count:
+            self._must_stay_two(batch)
+        self._must_be_meant(batch.labels)
+
     def _must_stay_two(self, batch: Batch) -> None:
         """Raise, by its row, for a third class where only two can be meant."""
         if self.target is None and self.positive is None:

@@ -117,6 +117,10 @@ class Race(Standings):
             done = last
             self._between()
 
+    def check(self, X: Any, y: Any) -> None:
+        """Raise what `feed` would raise for what these rows hold, and learn nothing: for who feeds them in parts."""
+        self._checked(X, y)
+
     def _checked(self, X: Any, y: Any) -> _Batch:
         """The rows as far as an entry sees them, looked at once for all; DataError by the row of the whole batch."""
         alive = self.alive
