@@ -319,3 +319,13 @@ def test_a_label_that_was_cut_is_noticed(tmp_path, end, told):
     with open_stream(tmp_path / "t.csv", target="y") as stream:
         assert sum(chunk.size for chunk in stream) >= 201
     assert any("was the file cut?" in note for note in stream.notes) == told
+
+
+def test_a_file_that_is_gone_when_its_end_is_looked_at_is_no_error(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,y", *(f"{i},{'yes' if i % 3 else 'no'}" for i in range(200)), "5,n"]))
+    with open_stream(path, target="y", threads=0) as stream:
+        first = next(stream)
+        path.unlink()
+        assert first.size + sum(chunk.size for chunk in stream) == 201
+    assert not any("cut?" in note for note in stream.notes)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from onepass.cores import cores
@@ -437,11 +438,12 @@ class Stream:
 
     def _ends_open(self, path: str) -> bool:
         """Whether a plain text's last line has no newline."""
-        if FORMATS[self.format].binary or not is_direct(path, self._given):
+        if FORMATS[self.format].binary or self._limits.span is not None or not is_direct(path, self._given):
             return False
-        with open(path, "rb") as file:
+        with suppress(OSError), open(path, "rb") as file:  # it may be gone, or shorter, by now
             file.seek(-1, os.SEEK_END)
             return file.read(1) not in b"\r\n"
+        return False
 
     def _note_duplicate_files(self) -> None:
         seen: dict[tuple[int, str], str] = {}
