@@ -38,7 +38,7 @@ ROOMS = {
     "scale": ("test_scale*", "test_executor"),
     "report": ("test_report*",),
     "cli": ("test_cli*", "test_faults", "test_errors", "test_tables"),
-    "house": ("test_house", "test_rules", "test_docstrings", "test_readme", "test_splitmix"),
+    "house": ("test_house", "test_rules", "test_docstrings", "test_readme", "test_splitmix", "test_vectors"),
 }
 
 

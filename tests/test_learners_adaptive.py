@@ -58,6 +58,23 @@ def test_the_loop_is_the_definition(classes, intercept, share, layout):
         )
 
 
+@pytest.mark.parametrize("share", [1.0, 0.3])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_values_far_out_and_columns_around_zero_are_the_definition_too(classes, intercept, share):
+    X, y = drawn(12, 800, 21, classes, share)
+    rng = np.random.default_rng(13)
+    X *= np.where(rng.random(X.shape) < 0.01, 1e4, 1.0)  # beyond ten times the rms
+    X[:, 3] = np.resize([-2.0, 2.0], 800)  # of every even number of rows in a row the mean is 0
+    X[:, 4] *= np.arange(800) > 400
+    history, margins, losses = adaptive(X, y, 1 if classes == 2 else classes, intercept)
+    run = made(classes, fit_intercept=intercept)
+    run.feed(csr(X), y)
+    np.testing.assert_array_equal(run.trace().log.round, 1 + np.flatnonzero(losses))
+    np.testing.assert_allclose(run.trace().log.margin, margins[losses], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(run.trace().last, history[-1], rtol=1e-9, atol=1e-12)
+
+
 def trace_weights(trace, conversion, choice):
     from onepass.conversions import CONVERSIONS
 

@@ -34,7 +34,6 @@ SETTING = {
 }
 COUNTED = {"_nrt": True}  # for what makes arrays
 INNER = {"no_cpython_wrapper": True}  # for what only kernels call
-ALIGNED = 8  # bytes: all that is known of where an item of an array of floats begins
 
 
 def jit(function: Function) -> Function:
@@ -182,11 +181,6 @@ def _compiled_prefetch(array, at):  # type: ignore[no-untyped-def]
     return lambda array, at: _prefetch(array, at)
 
 
-def add_eight(sums: Any, at: Any, lines: Any, line: Any, x: Any) -> None:
-    """sums[at:at+8] += lines[line:line+8]·x, of two arrays of floats; compiled, eight at a time: one line of memory."""
-    sums[at : at + 8] += lines[line : line + 8] * x
-
-
 def _everywhere(builder: Any, value: Any, size: int) -> Any:
     """A vector that has the value at all of its places."""
     number, kind = ir.IntType(32), ir.VectorType(value.type, size)
@@ -194,57 +188,6 @@ def _everywhere(builder: Any, value: Any, size: int) -> Any:
     return builder.shuffle_vector(
         one, ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(number, size), [0] * size)
     )
-
-
-@intrinsic
-def _add_eight(context, sums, at, lines, line, x):  # type: ignore[no-untyped-def]
-    eight = ir.VectorType(ir.DoubleType(), 8)
-
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        def first_of(array: int, place: int) -> Any:
-            kind = signature.args[array]
-            whole = context.make_array(kind)(context, builder, arguments[array])
-            return builder.bitcast(builder.gep(whole.data, [arguments[place]]), eight.as_pointer())
-
-        total, weights = first_of(0, 1), first_of(2, 3)
-        times = _everywhere(builder, arguments[4], 8)
-        product = builder.fmul(builder.load(weights, align=ALIGNED), times)
-        builder.store(builder.fadd(builder.load(total, align=ALIGNED), product), total, align=ALIGNED)
-        return context.get_dummy_value()
-
-    return types.void(sums, types.uint64, lines, types.uint64, types.float64), code
-
-
-@overload(add_eight)
-def _compiled_add_eight(sums, at, lines, line, x):  # type: ignore[no-untyped-def]
-    return lambda sums, at, lines, line, x: _add_eight(sums, at, lines, line, x)
-
-
-def add_four(array: Any, at: Any, x: Any, y: Any, z: Any, w: Any) -> None:
-    """array[at:at+4] += (x, y, z, w), of floats; compiled, all four are read, added and written at once."""
-    array[at : at + 4] += (x, y, z, w)
-
-
-@intrinsic
-def _add_four(context, array, at, x, y, z, w):  # type: ignore[no-untyped-def]
-    four, number = ir.VectorType(ir.DoubleType(), 4), ir.IntType(32)
-
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        whole = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.bitcast(builder.gep(whole.data, [arguments[1]]), four.as_pointer())
-        added = ir.Constant(four, ir.Undefined)
-        for i in range(4):
-            added = builder.insert_element(added, arguments[2 + i], number(i))
-        builder.store(builder.fadd(builder.load(place, align=ALIGNED), added), place, align=ALIGNED)
-        return context.get_dummy_value()
-
-    real = types.float64
-    return types.void(array, types.uint64, real, real, real, real), code
-
-
-@overload(add_four)
-def _compiled_add_four(array, at, x, y, z, w):  # type: ignore[no-untyped-def]
-    return lambda array, at, x, y, z, w: _add_four(array, at, x, y, z, w)
 
 
 def equal_bytes(text: Any, at: Any, byte: Any) -> Any:

@@ -19,14 +19,14 @@ from onepass.runs.adapting import (
     INTERCEPT,
     LOSSES,
     MET,
-    Columns,
     Multiple,
     Single,
     Store,
     adapt,
     standardise,
+    sum_columns,
 )
-from onepass.runs.adaptive_rows import COUNT, INV, S1, S2, A, Entries, U, W, sum_columns
+from onepass.runs.adaptive_blocks import BLOCK, COUNT, INV, S1, S2, A, Columns, Entries, U, W
 from onepass.runs.carrying import SUMS, Carried, changes
 from onepass.runs.logged import LoggedRun
 from onepass.runs.run import Frame, UnsoundError, values_in
@@ -114,7 +114,7 @@ class AdaptiveRun(LoggedRun):
         super().join(outputs)
         old = self.store
         b, ub = spread(old.b[None], outputs)[0], spread(old.ub[None], outputs)[0]
-        shared = (old.columns, old.flat, b, ub, np.zeros(outputs), old.numbers, old.dense, old.met, old.bias)
+        shared = (*old[:2], b, ub, np.zeros(outputs), *old[5:10])
         if isinstance(old, Single):
             w, u = (spread(old.columns[:, [place]], outputs) for place in (W, U))
             old.columns[:, [W, U]] = 0.0
@@ -126,7 +126,7 @@ class AdaptiveRun(LoggedRun):
 
     def _make_room(self, width: int) -> None:
         """Room for so many columns, should they be met: zeros that are not touched cost nothing."""
-        room, outputs = len(self.store.columns), self.frame.outputs
+        room, outputs = len(self.store.columns) - 1, self.frame.outputs
         if (width + 1) * outputs > (1 << 31) - 1:
             raise LimitError(f"max_features: {width} features × {outputs} outputs are more than 2^31 weights")
         if width > room:
@@ -173,7 +173,7 @@ class AdaptiveRun(LoggedRun):
 
     def _enlarge(self, entries: int) -> None:
         """Room for a round with so many entries."""
-        if self.entries.column.size < entries:
+        if self.entries.picked.size < entries:
             self.entries = _entries(2 * entries)
         if self.store.dense.size < entries:
             dense = np.zeros(2 * entries, dtype=np.int32)
@@ -246,12 +246,13 @@ class AdaptiveRun(LoggedRun):
 
     def _adopt(self, carried: dict[str, Any], width: int) -> None:
         """Go on from what was carried, in arrays of this run's own."""
-        room = max(len(self.store.columns), width)
+        room = max(len(self.store.columns) - 1, width)
         self._width, self.store = width, _empty(self.frame.outputs, self.frame.bias, room)
         for name, array in carried.items():
             if name != "dense":
                 getattr(self.store, name)[: len(array)] = array
         self.store = self.store._replace(dense=carried["dense"].copy())
+        self.store.in_dense[carried["dense"]] = 1.0
         known = (self.store.columns[:width] != 0.0).any(axis=1)
         self._note(np.flatnonzero(known if "w" not in carried else known | carried["w"].any(axis=1)))
 
@@ -294,29 +295,33 @@ class StoreMark(NamedTuple):
 
 
 def _entries(n: int) -> Entries:
-    columns, picked = np.zeros((2, n), dtype=np.int32)
-    value, z, squares, step, scale, centre = np.zeros((6, n))
-    return Entries(columns, value, z, squares, step, picked, scale, centre)
+    whole = -(-n // 8)
+    block, (scale, centre) = zeros_in_lines(whole, int(BLOCK)).reshape(-1), np.zeros((2, n))
+    return Entries(np.zeros(8 * whole, dtype=np.int32), block, np.zeros(n, dtype=np.int32), scale, centre)
 
 
 def _empty(outputs: int, bias: float, room: int) -> Store:
     """No row met, and room for so many columns."""
-    columns = zeros_in_lines(room, 8)
     b, ub, db = np.zeros((3, outputs))
-    dense, met = np.zeros(0, dtype=np.int32), np.zeros(room + 1, dtype=np.int32)
-    shared = (columns, columns.reshape(-1), b, ub, db, np.zeros(6), dense, met, bias)
+    columns, met, in_dense = _room_for(room)
+    shared = (columns, columns.reshape(-1), b, ub, db, np.zeros(7), np.zeros(0, dtype=np.int32), met, in_dense, bias)
     if outputs == 1:
         return Single(*shared)
     w, u = np.zeros((2, room, outputs))
     return Multiple(*shared, w, u, np.zeros(outputs))
 
 
+def _room_for(columns: int) -> tuple[Floats, Columns, Floats]:
+    """Lines, the columns met, and which are dense; each has one more: blocks are filled up with a line of zeros, and
+    what is no new column is written behind those that are known."""
+    return zeros_in_lines(columns + 1, 8), np.zeros(columns + 1, dtype=np.int32), np.zeros(columns + 1)
+
+
 def _wider(store: Store, room: int) -> Store:
-    columns = zeros_in_lines(room, 8)
-    columns[: len(store.columns)] = store.columns
-    met = np.zeros(room + 1, dtype=np.int32)  # one more: what is no new column is written there, too
-    met[: len(store.met)] = store.met
-    store = store._replace(columns=columns, flat=columns.reshape(-1), met=met)
+    columns, met, in_dense = _room_for(room)
+    columns[: len(store.columns)], met[: len(store.met)] = store.columns, store.met
+    in_dense[: len(store.in_dense)] = store.in_dense
+    store = store._replace(columns=columns, flat=columns.reshape(-1), met=met, in_dense=in_dense)
     if isinstance(store, Single):
         return store
     w, u = np.zeros((2, room, store.b.size))

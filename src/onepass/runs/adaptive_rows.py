@@ -1,41 +1,16 @@
-"""What Adaptive does to a row: score it, count its non-zeros, see whether it is fit for a kernel, copy its non-zeros.
-
-A column's numbers stand in one line of eight, 64 bytes, so that scoring a row brings all that learning from it needs.
-"""
+"""What Adaptive does to a row: score it, count its non-zeros, see whether it is fit for a kernel, copy them."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
-from onepass._jit import by_type, inlined, jit, prefetch
-from onepass.rows import LARGEST, Dense, Floats, Rows
+from onepass._jit import by_type, inlined, prefetch
+from onepass._vectors import load, store
+from onepass.rows import LARGEST, Dense, Rows
+from onepass.runs.adaptive_blocks import EIGHT, SHIFT, W, X, at, eight_of, of
 
-S1, S2, COUNT, INV, MU, A, W, U = range(8)  # places in a column's line; w and u of several classes stand elsewhere
-LINE = np.uint64(3)  # a column's line begins at its number shifted by this
-TINY, HUGE = 2.0**-960, LARGEST * LARGEST  # a square below the one counts as 0, above the other is refused
 AHEAD = np.uint64(128)  # values ahead whose columns are asked for
-
-
-class Entries(NamedTuple):
-    """Room for the columns that a round with loss is about, each with what the arithmetic needs, in lines."""
-
-    column: npt.NDArray[np.int32]
-    value: Floats  # x
-    z: Floats  # standardised, then divided by the row's length
-    squares: Floats  # A
-    step: Floats
-    picked: npt.NDArray[np.int32]  # columns to be rescaled
-    scale: Floats  # their new scales
-    centre: Floats  # and centres
-
-
-@inlined
-def at(f, slot):  # type: ignore[no-untyped-def]
-    """Where a column's number stands in `flat`."""
-    return (np.uint64(f) << LINE) + np.uint64(slot)
+TINY, HUGE = 2.0**-960, LARGEST * LARGEST  # a square below the one counts as 0, above the other is refused
 
 
 @inlined
@@ -75,7 +50,7 @@ def _look(rows, first, end, width):  # type: ignore[no-untyped-def]
 def _score_rows(rows, i, flat):  # type: ignore[no-untyped-def]
     indices, values = rows.indices, rows.values
     j, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
-    filled, width = _look(rows, j, end, np.int64(flat.size >> 3))
+    filled, width = _look(rows, j, end, np.int64(flat.size >> 3) - 1)
     ahead = AHEAD if end + AHEAD <= np.uint64(indices.size) else np.uint64(0)
     end = end if width >= 0 else j
     s0 = s1 = s2 = s3 = 0.0
@@ -135,23 +110,41 @@ def _scores_dense(rows, i, w, scores):  # type: ignore[no-untyped-def]
     return filled, np.int64(end) if fit else np.int64(-1)
 
 
-def _collect_rows(rows, i, entries):  # type: ignore[no-untyped-def]
-    indices, values, columns, kept = rows.indices, rows.values, entries.column, entries.value
-    n = np.uint64(0)
-    for j in range(np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])):
+def _collect_rows(rows, i, entries, filled):  # type: ignore[no-untyped-def]
+    first, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
+    indices, columns = rows.indices, entries.column
+    if np.uint64(filled) == end - first:
+        for j in range(end - first):
+            columns[j] = indices[first + j]
+        return _collect_whole(rows.values, first, end - first, entries.block)
+    values, block, n = rows.values, entries.block, np.uint64(0)
+    for j in range(first, end):
         x = np.float64(values[j])
-        columns[n], kept[n] = indices[j], x
+        columns[n], block[of(n, X)] = indices[j], x
         n += np.uint64(counts(x))
     return n
 
 
-def _collect_dense(rows, i, entries):  # type: ignore[no-untyped-def]
-    values, columns, kept = rows.values[i], entries.column, entries.value
-    n = np.uint64(0)
+def _collect_dense(rows, i, entries, filled):  # type: ignore[no-untyped-def]
+    values, columns, block, n = rows.values[i], entries.column, entries.block, np.uint64(0)
+    if filled == values.size:
+        for f in range(np.uint64(values.size)):
+            columns[f] = f
+        return _collect_whole(values, np.uint64(0), np.uint64(values.size), block)
     for f in range(np.uint64(values.size)):
         x = np.float64(values[f])
-        columns[n], kept[n] = f, x
+        columns[n], block[of(n, X)] = f, x
         n += np.uint64(counts(x))
+    return n
+
+
+@inlined
+def _collect_whole(values, first, n, block):  # type: ignore[no-untyped-def]
+    """All of the values, into blocks: how many."""
+    for g in range(n >> SHIFT):
+        store(block, eight_of(g, X), load(values, first + g * EIGHT))
+    for j in range((n >> SHIFT) << SHIFT, n):
+        block[of(j, X)] = np.float64(values[first + j])
     return n
 
 
@@ -165,13 +158,5 @@ def _length_dense(rows, i):  # type: ignore[no-untyped-def]
 
 score = by_type({Rows: _score_rows, Dense: _score_dense})  # (⟨w, x_i⟩, non-zeros, the width that it needs, or −1)
 scores = by_type({Rows: _scores_rows, Dense: _scores_dense})  # the same for several classes, into `scores`
-collect = by_type({Rows: _collect_rows, Dense: _collect_dense})  # the row's non-zeros into `entries`: how many
+collect = by_type({Rows: _collect_rows, Dense: _collect_dense})  # the row's non-zeros, so many, into `entries`
 length = by_type({Rows: _length_rows, Dense: _length_dense})  # values that row i stores
-
-
-@jit
-def sum_columns(flat: Floats, columns: npt.NDArray[np.int32], rounds: float, total: Floats) -> None:
-    """Σ of the weight in use over all rounds: rounds·w − u, of these columns, or where there are none of all."""
-    for j in range(np.uint64(columns.size if columns.size > 0 else total.shape[0])):
-        f = np.uint64(np.uint32(columns[j])) if columns.size > 0 else j
-        total[f, 0] = rounds * flat[at(f, W)] - flat[at(f, U)]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from onepass._jit import add_eight, by_type, inlined, jit, prefetch
+from onepass._jit import by_type, inlined, jit, prefetch
+from onepass._vectors import every, load, store
 from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
 from onepass.watching.board import Board, JudgedRows
 
@@ -21,7 +22,7 @@ def _add_line(sums, at, weights, line, lanes, x):  # type: ignore[no-untyped-def
     """sums[at + lane] += weights[line + lane]·x."""
     c = np.uint64(0)
     while c + EIGHT <= lanes:
-        add_eight(sums, at + c, weights, line + c, x)
+        store(sums, at + c, load(sums, at + c) + load(weights, line + c) * every(x))
         c += EIGHT
     while c < lanes:
         sums[at + c] += weights[line + c] * x
@@ -60,6 +61,51 @@ def _add_dense(rows, i, weights, lanes, group, sums):  # type: ignore[no-untyped
 add = by_type({Rows: _add_rows, Dense: _add_dense})
 
 
+def _eight_rows(rows, i, weights):  # type: ignore[no-untyped-def]
+    indices, values = rows.indices, rows.values
+    j, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
+    ahead = AHEAD if end + AHEAD <= np.uint64(indices.size) else np.uint64(0)
+    s0 = s1 = s2 = s3 = every(0.0)
+    while j + np.uint64(4) <= end:
+        for q in range(np.uint64(4)):
+            prefetch(weights, np.uint64(np.uint32(indices[j + ahead + q])) * EIGHT)
+        s0 = s0 + _product(weights, np.uint32(indices[j]), values[j])
+        s1 = s1 + _product(weights, np.uint32(indices[j + np.uint64(1)]), values[j + np.uint64(1)])
+        s2 = s2 + _product(weights, np.uint32(indices[j + np.uint64(2)]), values[j + np.uint64(2)])
+        s3 = s3 + _product(weights, np.uint32(indices[j + np.uint64(3)]), values[j + np.uint64(3)])
+        j += np.uint64(4)
+    while j < end:
+        s0 = s0 + _product(weights, np.uint32(indices[j]), values[j])
+        j += np.uint64(1)
+    return (s0 + s1) + (s2 + s3)
+
+
+def _eight_dense(rows, i, weights):  # type: ignore[no-untyped-def]
+    values = rows.values[i]
+    j, end = np.uint64(0), np.uint64(values.size)
+    s0 = s1 = s2 = s3 = every(0.0)
+    while j + np.uint64(4) <= end:
+        s0 = s0 + _product(weights, j, values[j])
+        s1 = s1 + _product(weights, j + np.uint64(1), values[j + np.uint64(1)])
+        s2 = s2 + _product(weights, j + np.uint64(2), values[j + np.uint64(2)])
+        s3 = s3 + _product(weights, j + np.uint64(3), values[j + np.uint64(3)])
+        j += np.uint64(4)
+    while j < end:
+        s0 = s0 + _product(weights, j, values[j])
+        j += np.uint64(1)
+    return (s0 + s1) + (s2 + s3)
+
+
+@inlined
+def _product(weights, f, x):  # type: ignore[no-untyped-def]
+    """The eight weights of a feature, times its value."""
+    return load(weights, np.uint64(f) * EIGHT) * every(np.float64(x))
+
+
+# score_eight(rows, i, weights): the scores of eight models, without their intercepts, in a register
+score_eight = by_type({Rows: _eight_rows, Dense: _eight_dense})
+
+
 @jit
 def score_two(rows: AnyRows, first: int, y: Ints, bias: float, board: Board) -> None:
     """Two classes, labels ±1: the verdicts on the rows from `first` on, whose labels `y` are."""
@@ -67,16 +113,18 @@ def score_two(rows: AnyRows, first: int, y: Ints, bias: float, board: Board) -> 
     labels, scores, wrong, side = board.judged.label, board.judged.score, board.judged.wrong, board.judged.side
     slots = np.uint64(intercepts.size)
     for i in range(np.uint64(y.size)):
-        for c in range(sums.size):
-            sums[c] = 0.0
-        if slots == EIGHT:  # a number that the compiler knows
-            add(rows, np.uint64(first) + i, weights, EIGHT, EIGHT, sums)
+        if slots == EIGHT:
+            store(sums, np.uint64(0), score_eight(rows, np.uint64(first) + i, weights))
         else:
+            for c in range(sums.size):
+                sums[c] = 0.0
             add(rows, np.uint64(first) + i, weights, slots, slots, sums)
+            for k in range(slots):
+                left, right = sums[k] + sums[k + slots], sums[k + slots * np.uint64(2)] + sums[k + slots * np.uint64(3)]
+                sums[k] = left + right
         labels[i] = y[i] > 0
         for k in range(slots):
-            total = (sums[k] + sums[k + slots]) + (sums[k + slots * np.uint64(2)] + sums[k + slots * np.uint64(3)])
-            score = total + bias * intercepts[k]
+            score = sums[k] + bias * intercepts[k]
             scores[k, i], wrong[k, i], side[k, i] = score, not y[i] * score > 0.0, y[i] > 0
 
 
