@@ -38,12 +38,15 @@ from onepass.regimes import Regimes
 from onepass.regret_bound import Regret, regret
 from onepass.rows import AnyRows, Floats, Ints, part, take
 from onepass.runs import RENEW, LearnerRun, UnsoundError, begin
+from onepass.runs.run import values_in
 from onepass.scaling import AUTO_ROWS, RowScaling
 from onepass.state_checks import is_count, need, need_fields
 from onepass.trace import Trace
 from onepass.voted import VotedModel
 from onepass.warm_start import WarmStart
 from onepass.watching import WatchedModels, next_freezing
+
+THREADED = 1 << 16  # values of a first batch from which on guards look at it beside the learner
 
 
 class Pass(Options, Certified):
@@ -292,11 +295,15 @@ class Pass(Options, Certified):
         if joins:
             self._must_stay_two(batch)
         self._must_be_meant(batch.labels)
-        with self._background.running(len(batch.spans) > 1), run.rates_of(self.rounds, len(batch.y)):
+        with self._background.running(self._pays_for_thread(batch)), run.rates_of(self.rounds, len(batch.y)):
             if joins:
                 self._learn_joining(batch)
             elif not self._learn_unchecked(batch):
                 self._learn_checked(self.intake.check(batch))
+
+    def _pays_for_thread(self, batch: Batch) -> bool:
+        """Whether a second thread is worth its start and what it takes to put all back: at first there is nothing."""
+        return len(batch.spans) > 1 or (not self.rows and values_in(batch.rows) >= THREADED)
 
     def check(self, X: Any, y: Any) -> None:
         """Raise what `feed` would raise for what these rows hold, and learn nothing: for who feeds them in parts."""
@@ -392,7 +399,7 @@ class Pass(Options, Certified):
         If one is bad, all is put back. False, and nothing done, if so, or if this is no such case: then a look at the
         rows says what is wrong.
         """
-        run, several = self.learner_run, len(batch.spans) > 1
+        run, several = self.learner_run, self._background.active
         plain = self.radius is None and self.stop_at is None and self.start.counting and self.on_drift != "restart"
         plain = plain and self.observers.candidates is None and not has_own_rate(run.rule)
         if not plain or not (several or self.rounds + len(batch.y) < self._next_border()):
@@ -450,8 +457,12 @@ class Pass(Options, Certified):
                 out = held[done:stop]
                 self.observers.validate(take(stretch, out), labels[out], self.learner_run)
                 stretch, labels = take(stretch, ~out), labels[~out]
+            if self._background.active:  # the guards need not wait for the learner
+                self._observe(*_slice(fed, y, done, stop))
+                self._background.start()
             self._learn_stretch(stretch, labels, columns)
-            self._observe(*_slice(fed, y, done, stop))
+            if not self._background.active:
+                self._observe(*_slice(fed, y, done, stop))
             if len(labels):
                 self._between(self.rounds)
             done = stop
