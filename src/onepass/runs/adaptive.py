@@ -166,7 +166,7 @@ class AdaptiveRun(LoggedRun):
                 self._enlarge(entries)
         self._size = self.log.size
         self.ledger.count(self.log, before)
-        if self.background.active:
+        if self.background.active and not self._dropped:  # else it is entered before it is let go
             self.background.submit(self.ledger.enter, self.log.cut(), self.loss_bound)
         if not self._undoable or self._lets_go:  # a mark keeps a log that is let go
             self.fold_if_due()
@@ -213,6 +213,10 @@ class AdaptiveRun(LoggedRun):
     @property
     def _lets_go(self) -> bool:
         return not self.frame.needs_log
+
+    @property
+    def _reads_log_beside(self) -> bool:
+        return False
 
     def total(self, rounds: int, last: Floats) -> Floats:
         store, columns = self.store, self._worth_a_look

@@ -89,6 +89,11 @@ class LoggedRun(LearnerRun):
         """Whether the log cannot give back the hypotheses any more."""
 
     @property
+    def _reads_log_beside(self) -> bool:
+        """Whether the background reads a log that is let go, too."""
+        return True
+
+    @property
     def _folds(self) -> bool:
         """Whether learning changes what cannot be put back: updates are no longer kept."""
         return self._columns is not None or self.learner.grows
@@ -114,7 +119,8 @@ class LoggedRun(LearnerRun):
 
     def _drop(self) -> None:
         """Let the log go: all that is still asked of it is in the tally."""
-        self.background.join()
+        if not self._dropped or self._reads_log_beside:
+            self.background.join()
         self.enter_tally()
         if self.log_shared or not self._dropped:  # a trace that somebody keeps, or a mark, may see these arrays
             self.log, self.log_shared = self.empty, False
