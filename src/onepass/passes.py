@@ -12,7 +12,7 @@ import copy
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from onepass.agreement import frame_of, setting_of, terms_of
 from onepass.answers import Answers
@@ -46,7 +46,18 @@ from onepass.voted import VotedModel
 from onepass.warm_start import WarmStart
 from onepass.watching import WatchedModels, next_freezing
 
-THREADED = 1 << 16  # values of a first batch from which on guards look at it beside the learner
+THREADED = 1 << 16  # values of a batch from which on guards and watched models look at it beside the learner
+
+
+class Way(NamedTuple):
+    """How rows are learned."""
+
+    columns: int | None  # more of them in a row make it unsound
+    checked: bool  # whether somebody has looked at their content
+    marked: bool  # whether all can be put back, guards included
+
+
+CHECKED = Way(None, checked=True, marked=False)
 
 
 class Pass(Options, Certified):
@@ -302,8 +313,8 @@ class Pass(Options, Certified):
                 self._learn_checked(self.intake.check(batch))
 
     def _pays_for_thread(self, batch: Batch) -> bool:
-        """Whether a second thread is worth its start and what it takes to put all back: at first there is nothing."""
-        return len(batch.spans) > 1 or (not self.rows and values_in(batch.rows) >= THREADED)
+        """Whether what looks at the rows should do so beside the learner."""
+        return len(batch.spans) > 1 or values_in(batch.rows) >= THREADED
 
     def check(self, X: Any, y: Any) -> None:
         """Raise what `feed` would raise for what these rows hold, and learn nothing: for who feeds them in parts."""
@@ -376,7 +387,7 @@ class Pass(Options, Certified):
         row = None if general else self.intake.one_row(X, y)
         if row is None or run.may_refuse(row[0], run.width, self.rounds):
             return False
-        self._learn_piece(*row, None)
+        self._learn_piece(*row, CHECKED)
         return True
 
     def _learn_checked(self, batch: Batch) -> None:
@@ -387,7 +398,7 @@ class Pass(Options, Certified):
         before = self.state() if refusable or self.scaling.measuring or not self.start.counting else None
         self._widen(batch.width)
         try:
-            self._learn_pieces(batch)
+            self._learn_pieces(batch, CHECKED)
         except (LimitError, DataError):
             if before is not None:
                 self._restore(before)
@@ -399,7 +410,8 @@ class Pass(Options, Certified):
         If one is bad, all is put back. False, and nothing done, if so, or if this is no such case: then a look at the
         rows says what is wrong.
         """
-        run, several = self.learner_run, self._background.active
+        run = self.learner_run
+        several = len(batch.spans) > 1 or (self._background.active and not self.rows)  # at first little is to be kept
         plain = self.radius is None and self.stop_at is None and self.start.counting and self.on_drift != "restart"
         plain = plain and self.observers.candidates is None and not has_own_rate(run.rule)
         if not plain or not (several or self.rounds + len(batch.y) < self._next_border()):
@@ -410,7 +422,7 @@ class Pass(Options, Certified):
         own = self._own_state()
         seen = self.observers.mark() if several else None
         try:
-            self._learn_pieces(batch, batch.columns)
+            self._learn_pieces(batch, Way(batch.columns, checked=False, marked=several))
             run.fold_if_due()
         except (UnsoundError, LimitError) as error:
             self._background.join()
@@ -423,17 +435,17 @@ class Pass(Options, Certified):
             return False
         return True
 
-    def _learn_pieces(self, batch: Batch, columns: int | None = None) -> None:
-        """Learn the batch, piece by piece; `columns`: more of them in a row make it unsound."""
+    def _learn_pieces(self, batch: Batch, way: Way) -> None:
+        """Learn the batch, piece by piece."""
         self.intake.adopt(batch)
         if len(batch.spans) > 1:
             self.learner_run.expect(batch.rows)
         for first, last in batch.spans:
             if not self.stopped:
-                self._learn_piece(batch.piece(first, last), batch.y[first:last], columns)
+                self._learn_piece(batch.piece(first, last), batch.y[first:last], way)
                 self._background.start()
 
-    def _learn_piece(self, rows: AnyRows, y: Ints, columns: int | None) -> None:
+    def _learn_piece(self, rows: AnyRows, y: Ints, way: Way) -> None:
         """Rows as they come, in stretches that end where something happens between two rows."""
         if self.scaling.measuring:
             first = min(len(y), AUTO_ROWS - self.rows)
@@ -442,7 +454,7 @@ class Pass(Options, Certified):
         fed, rows = rows, self.scaling.scale(rows)
         if not self.start.counting:
             first = min(len(y), self.uncounted_rows - self.rows)
-            self._prepare(part(rows, 0, first), part(fed, 0, first), y[:first], columns)
+            self._prepare(part(rows, 0, first), part(fed, 0, first), y[:first], way)
             rows, fed, y = part(rows, first, len(y)), part(fed, first, len(y)), y[first:]
             if len(y):
                 self._begin_counting()
@@ -457,22 +469,26 @@ class Pass(Options, Certified):
                 out = held[done:stop]
                 self.observers.validate(take(stretch, out), labels[out], self.learner_run)
                 stretch, labels = take(stretch, ~out), labels[~out]
-            if self._background.active:  # the guards need not wait for the learner
+            before = self._background.active and (way.checked or way.marked)  # the guards need not wait for the learner
+            if before:
                 self._observe(*_slice(fed, y, done, stop))
-                self._background.start()
-            self._learn_stretch(stretch, labels, columns)
-            if not self._background.active:
+            self._learn_stretch(stretch, labels, way)
+            if not before:
                 self._observe(*_slice(fed, y, done, stop))
             if len(labels):
                 self._between(self.rounds)
             done = stop
 
-    def _learn_stretch(self, rows: AnyRows, y: Ints, columns: int | None) -> None:
-        """Learn rows up to the next border."""
+    def _learn_stretch(self, rows: AnyRows, y: Ints, way: Way) -> None:
+        """Learn rows up to the next border; models that are watched judge them beside that, once rows were checked."""
         if not len(y):
             return
-        self.learner_run.learn(rows, y, self.rounds, columns)
-        self.observers.watch(rows, y, self.rounds, self.learner_run)
+        if way.checked:
+            self.observers.watch(rows, y, self.rounds, self.learner_run)
+        self._background.start()
+        self.learner_run.learn(rows, y, self.rounds, way.columns)
+        if not way.checked:
+            self.observers.watch(rows, y, self.rounds, self.learner_run)
         self.rounds += len(y)
         if self.learner.tracks_norm and self.rounds % RENEW == 0:
             self.learner_run.settle_norm()
@@ -490,10 +506,10 @@ class Pass(Options, Certified):
             self.scaling.settle()
             self.learner_run.declare(self._setting)
 
-    def _prepare(self, rows: AnyRows, fed: AnyRows, y: Ints, columns: int | None) -> None:
+    def _prepare(self, rows: AnyRows, fed: AnyRows, y: Ints, way: Way) -> None:
         """Learn rows that no certificate counts."""
         if len(y):
-            self.learner_run.learn(rows, y, self.rounds, columns)
+            self.learner_run.learn(rows, y, self.rounds, way.columns)
             self.rounds += len(y)
             self._observe(fed, y)
         self._answers.forget()

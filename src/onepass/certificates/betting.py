@@ -56,7 +56,8 @@ def _rise(mu: float, rounds: int, log_bets: Floats, delta: float) -> tuple[float
     top = exponent.max()
     wealth = np.exp(exponent - top)
     whole = wealth.sum()
-    return float(top + np.log(whole * (delta / BETS.size))), float(rounds * (wealth @ (BETS / (1.0 - BETS * mu))) / whole)
+    slope = rounds * (wealth @ (BETS / (1.0 - BETS * mu))) / whole
+    return float(top + np.log(whole * (delta / BETS.size))), float(slope)
 
 
 def _summed(log_bets: Floats) -> Floats:
