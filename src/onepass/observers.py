@@ -51,8 +51,8 @@ class Observers:
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def observe(self, rows: AnyRows, y: Ints) -> None:
-        """Show the guards rows as they were fed."""
-        self.background.submit(self.guards.observe, rows, y)
+        """Show the guards rows as they were fed. (What they make of watched models is another part of their state.)"""
+        self.background.submit_apart(self.guards.observe, rows, y)
 
     def watch(self, rows: AnyRows, y: Ints, rounds: int, run: LearnerRun) -> None:
         """Show the watched models rows that were learned after so many rounds."""

@@ -166,8 +166,8 @@ class AdaptiveRun(LoggedRun):
                 self._enlarge(entries)
         self._size = self.log.size
         self.ledger.count(self.log, before)
-        if self.background.active and not self._dropped:  # else it is entered before it is let go
-            self.background.submit(self.ledger.enter, self.log.cut(), self.loss_bound)
+        if self.background.active:  # of few rows it pays only when somebody asks
+            self.enter_tally()
         if not self._undoable or self._lets_go:  # a mark keeps a log that is let go
             self.fold_if_due()
 

@@ -90,7 +90,7 @@ class LoggedRun(LearnerRun):
 
     @property
     def _reads_log_beside(self) -> bool:
-        """Whether the background reads a log that is let go, too."""
+        """Whether the background reads the log."""
         return True
 
     @property
@@ -119,7 +119,7 @@ class LoggedRun(LearnerRun):
 
     def _drop(self) -> None:
         """Let the log go: all that is still asked of it is in the tally."""
-        if not self._dropped or self._reads_log_beside:
+        if self._reads_log_beside:
             self.background.join()
         self.enter_tally()
         if self.log_shared or not self._dropped:  # a trace that somebody keeps, or a mark, may see these arrays

@@ -14,6 +14,7 @@ from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
 from onepass.watching.board import Board, JudgedRows
 
 AHEAD = np.uint64(128)  # values ahead whose lines are asked for
+NEAR = 1 << 19  # weights of so few, 4 MB, are met often enough to be at hand without being asked for
 EIGHT = np.uint64(8)
 
 
@@ -65,10 +66,12 @@ def _eight_rows(rows, i, weights):  # type: ignore[no-untyped-def]
     indices, values = rows.indices, rows.values
     j, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
     ahead = AHEAD if end + AHEAD <= np.uint64(indices.size) else np.uint64(0)
+    far = weights.size > NEAR
     s0 = s1 = s2 = s3 = every(0.0)
     while j + np.uint64(4) <= end:
-        for q in range(np.uint64(4)):
-            prefetch(weights, np.uint64(np.uint32(indices[j + ahead + q])) * EIGHT)
+        if far:
+            for q in range(np.uint64(4)):
+                prefetch(weights, np.uint64(np.uint32(indices[j + ahead + q])) * EIGHT)
         s0 = s0 + _product(weights, np.uint32(indices[j]), values[j])
         s1 = s1 + _product(weights, np.uint32(indices[j + np.uint64(1)]), values[j + np.uint64(1)])
         s2 = s2 + _product(weights, np.uint32(indices[j + np.uint64(2)]), values[j + np.uint64(2)])
@@ -109,23 +112,35 @@ score_eight = by_type({Rows: _eight_rows, Dense: _eight_dense})
 @jit
 def score_two(rows: AnyRows, first: int, y: Ints, bias: float, board: Board) -> None:
     """Two classes, labels ±1: the verdicts on the rows from `first` on, whose labels `y` are."""
-    weights, intercepts, sums = board.weights, board.intercepts, board.sums
-    labels, scores, wrong, side = board.judged.label, board.judged.score, board.judged.wrong, board.judged.side
+    weights, intercepts, sums, scores = board.weights, board.intercepts, board.sums, board.judged.score
     slots = np.uint64(intercepts.size)
     for i in range(np.uint64(y.size)):
         if slots == EIGHT:
-            store(sums, np.uint64(0), score_eight(rows, np.uint64(first) + i, weights))
+            found = score_eight(rows, np.uint64(first) + i, weights) + every(bias) * load(intercepts, np.uint64(0))
+            store(sums, np.uint64(0), found)
         else:
             for c in range(sums.size):
                 sums[c] = 0.0
             add(rows, np.uint64(first) + i, weights, slots, slots, sums)
             for k in range(slots):
                 left, right = sums[k] + sums[k + slots], sums[k + slots * np.uint64(2)] + sums[k + slots * np.uint64(3)]
-                sums[k] = left + right
-        labels[i] = y[i] > 0
+                sums[k] = (left + right) + bias * intercepts[k]
         for k in range(slots):
-            score = sums[k] + bias * intercepts[k]
-            scores[k, i], wrong[k, i], side[k, i] = score, not y[i] * score > 0.0, y[i] > 0
+            scores[k, i] = sums[k]
+    _judge_two(y, board, slots)
+
+
+@jit
+def _judge_two(y: Ints, board: Board, slots: int) -> None:
+    """What the scores of two classes say, slot by slot, in loops that do the same to several rows at once."""
+    labels, scores, wrong, side = board.judged.label, board.judged.score, board.judged.wrong, board.judged.side
+    for i in range(np.uint64(y.size)):
+        labels[i] = y[i] > 0
+    for k in range(np.uint64(slots)):
+        for i in range(np.uint64(y.size)):
+            wrong[k, i] = np.uint8(not np.float64(y[i]) * scores[k, i] > 0.0)
+        for i in range(np.uint64(y.size)):
+            side[k, i] = labels[i]
 
 
 @jit
