@@ -280,3 +280,33 @@ def test_a_raw_table_is_told_what_takes_it():
     assert "onepass.train" not in str(error.value)
     with pytest.raises(ValueError, match=r"^(?!.*onepass\.train)"):
         OnePassClassifier().fit([["cook"], ["poet"]], [0, 1])
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_fit_that_is_refused_leaves_what_was_fitted_before(bad, shuffle):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    broken = np.column_stack([X, X[:, 0]])
+    broken[2999, 2] = bad
+    fitted = OnePassClassifier(shuffle=shuffle).fit(X, y)
+    coefficients, certificate = fitted.coef_.copy(), fitted.certificate_
+    for rows in (broken, csr(broken)):
+        with pytest.raises(ValueError, match=r"contains NaN|contains infinity"):
+            fitted.fit(rows, y)
+        np.testing.assert_array_equal(fitted.coef_, coefficients)
+        assert fitted.certificate_ == certificate
+        assert fitted.n_features_in_ == 4
+    with pytest.raises(ValueError, match=r"contains NaN|contains infinity"):
+        fitted.partial_fit(broken[:, :4], y)
+    np.testing.assert_array_equal(fitted.coef_, coefficients)
+    assert not vars(OnePassClassifier()).keys() ^ vars(_refused(broken, y)).keys()
+
+
+def _refused(X, y):
+    """A classifier whose only fit was refused."""
+    estimator = OnePassClassifier()
+    with pytest.raises(ValueError, match=r"contains NaN|contains infinity"):
+        estimator.fit(X, y)
+    return estimator

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from onepass.certificates import Certificate, Target, Threshold, target_of
-from onepass.errors import ConversionError, ModelError
+from onepass.errors import ConversionError, DataError, ModelError
 from onepass.learners import named
 from onepass.models import LinearModel
 from onepass.passes import Pass
@@ -193,16 +193,22 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, **unsupported: Any) -> OnePassClassifier:
         """Learn from X, y in one pass, forgetting all that went before."""
         _refuse(unsupported)
-        X, y = self._checked(X, y, reset=True)
-        self._start(_distinct(y), len(y))
-        if not self.shuffle:
-            self._pass.feed(X, y)
-            return self
-        order = check_random_state(self.random_state).permutation(len(y))
-        for first in range(0, len(order), CHUNK):
-            part = order[first : first + CHUNK]
-            if not self._pass.stopped:
-                self._pass.feed(X[part], y[part])
+        before = self.__dict__.copy()
+        try:
+            X, y = self._checked(X, y, reset=True)
+            self._start(_distinct(y), len(y))
+            if not self.shuffle:
+                self._feed(X, y)
+                return self
+            order = check_random_state(self.random_state).permutation(len(y))
+            for first in range(0, len(order), CHUNK):
+                part = order[first : first + CHUNK]
+                if not self._pass.stopped:
+                    self._feed(X[part], y[part])
+        except BaseException:  # rows that were refused leave what was fitted before
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, **unsupported: Any) -> OnePassClassifier:
@@ -218,21 +224,31 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError("classes: the first call of partial_fit must name all classes")
             self._start(np.unique(classes))
             try:
-                self._pass.feed(X, y)
+                self._feed(X, y)
             except BaseException:
                 del self._pass  # a first call that was refused fixes nothing
                 raise
             return self
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes: {np.unique(classes)} differ from those of the first call, {self.classes_}")
-        self._pass.feed(X, y)
+        self._feed(X, y)
         return self
+
+    def _feed(self, X: Any, y: Any) -> None:
+        """Feed rows, which the pass checks for what is not finite; what is wrong is told as scikit-learn tells it."""
+        try:
+            self._pass.feed(X, y)
+        except DataError:
+            assert_all_finite(X, input_name="X")
+            raise
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Array]:
         check_structure(X)
         refuse_masked(y, "y")
         with _tables_named(X):
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False
+            )
         if y.dtype.kind not in "biu":  # whole numbers are classes as they are, and looking at all of them takes time
             check_classification_targets(y)
         return X, y

@@ -6,19 +6,19 @@ from onepass._jit import jit
 
 
 @jit
-def looks(t: int) -> bool:
-    """Whether round t is one at which the stream is looked at: multiples of 2^max(0, ⌊log2 t⌋ − 6).
+def look_after(t: int) -> int:
+    """The first round after t at which the stream is looked at: a multiple of 2^max(0, ⌊log2⌋ of it − 6), for kernels.
 
     Fixed by t alone, never by where a chunk happens to end; some 64 looks between t and 2t.
     """
     step = 1
-    while t >> 7 >= step:
+    while (t + 1) >> 7 >= step:
         step *= 2
-    return t % step == 0
+    return (t + step) // step * step
 
 
 def next_look(t: int) -> int:
-    """The first round after t at which `looks` is true.
+    """The same for everybody else.
 
     >>> next_look(5), next_look(127), next_look(1000), next_look(1024)
     (6, 128, 1008, 1040)
@@ -28,7 +28,7 @@ def next_look(t: int) -> int:
 
 
 def last_look(t: int) -> int:
-    """The last round up to t at which `looks` is true; 0: there is none.
+    """The last round up to t at which the stream was looked at; 0: there is none.
 
     >>> last_look(0), last_look(127), last_look(1000)
     (0, 127, 1000)

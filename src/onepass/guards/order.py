@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onepass._jit import jit
-from onepass.looks import looks
+from onepass.looks import look_after
 from onepass.rows import Floats, Ints
 from onepass.state_checks import need, need_same_shapes
 
@@ -55,10 +55,10 @@ def join_label(order: Order, classes: int, most: int) -> Order:
 
 @jit
 def observe_labels(order: Order, y: Ints) -> None:
-    """Count the labels y (−1, +1 for two classes; 0, 1, … for several); weigh the evidence at the rounds of `looks`."""
+    """Count the labels y (−1, +1 for two classes; 0, 1, … for several); weigh the evidence at looks."""
     classes = order.seen.size
     t, last, rang = order.place[0], order.place[1], order.place[2]
-    log_chain, product = order.evidence[0], order.evidence[1]
+    log_chain, product, soon = order.evidence[0], order.evidence[1], look_after(t)
     for i in range(y.size):
         label = (y[i] + 1) // 2 if classes == 2 else y[i]
         if t == 0:
@@ -73,13 +73,14 @@ def observe_labels(order: Order, y: Ints) -> None:
         if product < 1e-200:
             log_chain += math.log(product)
             product = 1.0
-        if rang == 0 and looks(t):
+        if t == soon:
+            soon = look_after(t)
             best = 0.0
             for c in range(classes):
                 n = order.seen[c]
                 if n > 0:
                     best += n * math.log(n / t)
-            if log_chain + math.log(product) - best > math.log(LEVEL):
+            if rang == 0 and log_chain + math.log(product) - best > math.log(LEVEL):
                 rang = t
     order.place[0], order.place[1], order.place[2] = t, last, rang
     order.evidence[0], order.evidence[1] = log_chain, product

@@ -19,7 +19,7 @@ import numpy as np
 
 from onepass._jit import jit
 from onepass.guards.drift import ENOUGH, TESTED_BINS, Jumper, jump, rank, start_weight, tie_breaker, weight_left
-from onepass.looks import looks
+from onepass.looks import look_after
 from onepass.rows import Floats, Ints
 
 BETS = np.geomspace(0.005, 0.95, 16)
@@ -140,7 +140,7 @@ def note_point(watch: Watch, t: int) -> None:
 @jit
 def watch_rows(limits: ClaimLimits, watch: Watch, codes: Ints, chosen: Ints, scores: Floats, seed: np.uint64) -> None:
     """Rows with their labels (their places among the classes; −1: none), predictions and scores."""
-    classes, tests_scores = limits.of_class.size, watch.score[1] < np.inf
+    classes, tests_scores, soon = limits.of_class.size, watch.score[1] < np.inf, look_after(watch.rows[0])
     for i in range(codes.size):
         t = watch.rows[0] + 1
         watch.rows[0] = t
@@ -159,5 +159,6 @@ def watch_rows(limits: ClaimLimits, watch: Watch, codes: Ints, chosen: Ints, sco
                 bet(limits, watch.capital, 0, limits.tables[0, codes[i], chosen[i]] if priced else wrong, t)
                 if limits.of_class[codes[i]] >= 0:
                     bet(limits, watch.capital, limits.of_class[codes[i]], wrong, t)
-        if looks(t):
+        if t == soon:
+            soon = look_after(t)
             note_point(watch, t)
