@@ -7,6 +7,7 @@ own would be, so that results have the same bits on every processor, compiled or
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import datamodel
-from numba.extending import intrinsic, overload, register_model
+from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.extending import lower_builtin, register_model, type_callable
 
 DOUBLE, PLACE, NUMBER = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 FLOATS = ir.VectorType(DOUBLE, 8)
@@ -101,219 +103,173 @@ def store_turned(lines: Any, chosen: Any, first: Any, turned: Any) -> None:
 
 
 # --- compiled ---------------------------------------------------------------------------------------------------------
+# Each becomes a few instructions where it is called; a function of its own for each would take longer to compile.
 
 
-def _at(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
-    """Where eight items of an array of this type begin."""
-    whole = context.make_array(kind)(context, builder, array)
-    item = context.get_value_type(kind.dtype)
-    return builder.bitcast(builder.gep(whole.data, [at]), ir.VectorType(item, 8).as_pointer())
+def _compiled(function: Callable[..., Any], result: Any) -> Callable[..., Any]:
+    """Compiled, a call of the function is what the decorated one writes, and has this type."""
+
+    def known(write: Callable[..., Any]) -> Callable[..., Any]:
+        def typing(context: Any) -> Any:
+            def typer(*arguments: Any) -> Any:
+                return result
+
+            typer.pysig = inspect.signature(function)  # type: ignore[attr-defined]
+            return typer
+
+        def code(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+            found = write(_Writer(context, builder, called.args), *arguments)
+            return context.get_dummy_value() if result == types.none else found
+
+        type_callable(function)(typing)
+        lower_builtin(function, types.VarArg(types.Any))(code)
+        return write
+
+    return known
 
 
-def _read(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
-    values = builder.load(_at(context, builder, kind, array, at), align=ALIGNED[kind.dtype.name])
-    return values if kind.dtype == types.float64 else builder.fpext(values, FLOATS)
+class _Writer:
+    """Writes instructions for arguments of these types."""
 
+    def __init__(self, context: Any, builder: Any, kinds: Any) -> None:
+        self.context, self.builder, self.kinds = context, builder, kinds
 
-def _write(context: Any, builder: Any, kind: Any, array: Any, at: Any, values: Any) -> None:
-    builder.store(values, _at(context, builder, kind, array, at), align=ALIGNED["float64"])
+    def data(self, place: int, array: Any) -> Any:
+        """Where the array begins that stands at this place among the arguments."""
+        return self.context.make_array(self.kinds[place])(self.context, self.builder, array).data
 
+    def number(self, place: int, at: Any) -> Any:
+        """A whole number as one of 64 bits."""
+        return self.context.cast(self.builder, at, self.kinds[place], types.uint64)
 
-@intrinsic
-def _load(context, array, at):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return _read(context, builder, signature.args[0], *arguments)
+    def read(self, place: int, array: Any, at: Any) -> Any:
+        """Eight items of an array."""
+        kind = self.kinds[place].dtype
+        where = self.builder.gep(self.data(place, array), [at])
+        eight_items = ir.VectorType(self.context.get_value_type(kind), 8).as_pointer()
+        found = self.builder.load(self.builder.bitcast(where, eight_items), align=ALIGNED[kind.name])
+        return found if kind == types.float64 else self.builder.fpext(found, FLOATS)
 
-    return eight(array, types.uint64), code
+    def write(self, place: int, array: Any, at: Any, values: Any) -> None:
+        """Eight floats of 64 bits into an array of such."""
+        where = self.builder.gep(self.data(place, array), [at])
+        self.builder.store(values, self.builder.bitcast(where, FLOATS.as_pointer()), align=ALIGNED["float64"])
 
+    def named(self, place: int, chosen: Any, first: Any) -> list[Any]:
+        """Eight items of an array of whole numbers, from `first` on, which is the argument after it."""
+        data, start = self.data(place, chosen), self.number(place + 1, first)
+        places = [self.builder.gep(data, [self.builder.add(start, PLACE(k))]) for k in range(8)]
+        return [self.builder.zext(self.builder.load(where), PLACE) for where in places]
 
-@intrinsic
-def _store(context, array, at, values):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        _write(context, builder, signature.args[0], *arguments)
-        return context.get_dummy_value()
+    def lines(self, place: int, chosen: Any, first: Any) -> list[Any]:
+        """Where the lines begin that these name."""
+        return [self.builder.shl(item, PLACE(3)) for item in self.named(place, chosen, first)]
 
-    return types.void(array, types.uint64, eight), code
+    def shuffled(self, one: Any, other: Any, *places: int) -> Any:
+        """Eight of the items of both."""
+        return self.builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(NUMBER, 8), list(places)))
 
+    def turned(self, rows: list[Any]) -> list[Any]:
+        """The columns of eight rows of eight, in three steps of shuffles that processors have as instructions."""
+        pairs = [
+            [self.shuffled(rows[k], rows[k + 1], *(c + side for c in (0, 8, 2, 10, 4, 12, 6, 14))) for side in (0, 1)]
+            for k in range(0, 8, 2)
+        ]
+        even, odd = (0, 1, 4, 5, 8, 9, 12, 13), (2, 3, 6, 7, 10, 11, 14, 15)
+        columns: list[Any] = [None] * 8
+        for side in (0, 1):
+            for first, half in ((side, even), (side + 2, odd)):
+                upper = self.shuffled(pairs[0][side], pairs[1][side], *half)
+                lower = self.shuffled(pairs[2][side], pairs[3][side], *half)
+                columns[first] = self.shuffled(upper, lower, *even)
+                columns[first + 4] = self.shuffled(upper, lower, *odd)
+        return columns
 
-def _shuffled(builder: Any, one: Any, other: Any, *places: int) -> Any:
-    return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(NUMBER, len(places)), list(places)))
-
-
-@intrinsic
-def _every(context, x):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        nothing = ir.Constant(FLOATS, ir.Undefined)
-        one = builder.insert_element(nothing, arguments[0], NUMBER(0))
-        return _shuffled(builder, one, nothing, *[0] * 8)
-
-    return eight(types.float64), code
-
-
-def _instruction(count: int, write: Callable[[Any, list[Any]], Any]) -> Any:
-    """An operation on so many eights that gives eight."""
-    signature = eight(*[eight] * count)
-
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return write(builder, list(arguments))
-
-    def one(context, a):  # type: ignore[no-untyped-def]
-        return signature, code
-
-    def two(context, a, b):  # type: ignore[no-untyped-def]
-        return signature, code
-
-    def four(context, a, b, c, d):  # type: ignore[no-untyped-def]
-        return signature, code
-
-    return intrinsic({1: one, 2: two, 4: four}[count])
-
-
-def _known(name: str) -> Callable[[Any, list[Any]], Any]:
-    """A function that the compiler knows."""
-
-    def write(builder: Any, arguments: list[Any]) -> Any:
+    def known(self, name: str, values: Any) -> Any:
+        """A function that the compiler knows, of each of eight floats."""
         shape = ir.FunctionType(FLOATS, [FLOATS])
-        return builder.call(builder.module.declare_intrinsic(f"llvm.{name}.v8f64", (), shape), arguments)
-
-    return write
+        return self.builder.call(self.builder.module.declare_intrinsic(f"llvm.{name}.v8f64", (), shape), [values])
 
 
-_add = _instruction(2, lambda builder, of: builder.fadd(*of))
-_subtract = _instruction(2, lambda builder, of: builder.fsub(*of))
-_multiply = _instruction(2, lambda builder, of: builder.fmul(*of))
-_quotients = _instruction(2, lambda builder, of: builder.fdiv(*of))
-_size_of, _roots = _instruction(1, _known("fabs")), _instruction(1, _known("sqrt"))
-_where_less = _instruction(4, lambda builder, of: builder.select(builder.fcmp_ordered("<", *of[:2]), *of[2:]))
+@_compiled(load, eight)
+def _load(writer: _Writer, array: Any, at: Any) -> Any:
+    return writer.read(0, array, writer.number(1, at))
 
 
-@intrinsic
-def _flags(context, values):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        unlike = builder.fcmp_unordered("!=", arguments[0], ir.Constant(FLOATS, [0.0] * 8))
-        return builder.zext(builder.bitcast(unlike, ir.IntType(8)), PLACE)
-
-    return types.uint64(eight), code
+@_compiled(store, types.none)
+def _store(writer: _Writer, array: Any, at: Any, values: Any) -> Any:
+    writer.write(0, array, writer.number(1, at), values)
 
 
-@intrinsic
-def _sum_of(context, values):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        parts = [builder.extract_element(arguments[0], NUMBER(k)) for k in range(8)]
-        while len(parts) > 1:
-            parts = [builder.fadd(parts[k], parts[k + 1]) for k in range(0, len(parts), 2)]
-        return parts[0]
-
-    return types.float64(eight), code
+@_compiled(every, eight)
+def _every(writer: _Writer, x: Any) -> Any:
+    x = writer.context.cast(writer.builder, x, writer.kinds[0], types.float64)
+    nothing = ir.Constant(FLOATS, ir.Undefined)
+    return writer.shuffled(writer.builder.insert_element(nothing, x, NUMBER(0)), nothing, *[0] * 8)
 
 
-def _turned(builder: Any, rows: list[Any]) -> list[Any]:
-    """The columns of eight rows of eight, in three steps of shuffles that processors have as instructions."""
-    pairs = [
-        [_shuffled(builder, rows[k], rows[k + 1], *(c + side for c in (0, 8, 2, 10, 4, 12, 6, 14))) for side in (0, 1)]
-        for k in range(0, 8, 2)
-    ]
-    even, odd = (0, 1, 4, 5, 8, 9, 12, 13), (2, 3, 6, 7, 10, 11, 14, 15)
-    columns: list[Any] = [None] * 8
-    for side in (0, 1):
-        for first, half in ((side, even), (side + 2, odd)):
-            upper = _shuffled(builder, pairs[0][side], pairs[1][side], *half)
-            lower = _shuffled(builder, pairs[2][side], pairs[3][side], *half)
-            columns[first] = _shuffled(builder, upper, lower, *even)
-            columns[first + 4] = _shuffled(builder, upper, lower, *odd)
-    return columns
+@_compiled(size_of, eight)
+def _size_of(writer: _Writer, values: Any) -> Any:
+    return writer.known("fabs", values)
 
 
-def _named(context: Any, builder: Any, kind: Any, chosen: Any, first: Any) -> list[Any]:
-    """Eight items of an array of whole numbers, from `first` on."""
-    names = context.make_array(kind)(context, builder, chosen)
-    items = [builder.load(builder.gep(names.data, [builder.add(first, PLACE(k))])) for k in range(8)]
-    return [builder.zext(item, PLACE) for item in items]
+@_compiled(roots, eight)
+def _roots(writer: _Writer, values: Any) -> Any:
+    return writer.known("sqrt", values)
 
 
-def _lines_at(context: Any, builder: Any, kind: Any, chosen: Any, first: Any) -> list[Any]:
-    """Where the lines begin that these name."""
-    return [builder.shl(item, PLACE(3)) for item in _named(context, builder, kind, chosen, first)]
+@_compiled(quotients, eight)
+def _quotients(writer: _Writer, one: Any, other: Any) -> Any:
+    return writer.builder.fdiv(one, other)
 
 
-@intrinsic
-def _load_chosen(context, array, chosen, first):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        floats = context.make_array(signature.args[0])(context, builder, arguments[0])
-        values = ir.Constant(FLOATS, ir.Undefined)
-        for k, item in enumerate(_named(context, builder, signature.args[1], *arguments[1:])):
-            values = builder.insert_element(values, builder.load(builder.gep(floats.data, [item])), NUMBER(k))
-        return values
-
-    return eight(array, chosen, types.uint64), code
+@_compiled(where_less, eight)
+def _where_less(writer: _Writer, one: Any, other: Any, then: Any, otherwise: Any) -> Any:
+    return writer.builder.select(writer.builder.fcmp_ordered("<", one, other), then, otherwise)
 
 
-@intrinsic
-def _load_turned(context, lines, chosen, first):  # type: ignore[no-untyped-def]
-    eights = types.UniTuple(eight, 8)
-
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        kinds = signature.args
-        places = _lines_at(context, builder, kinds[1], *arguments[1:3])
-        rows = [_read(context, builder, kinds[0], arguments[0], at) for at in places]
-        return context.make_tuple(builder, eights, _turned(builder, rows))
-
-    return eights(lines, chosen, types.uint64), code
+@_compiled(flags, types.uint64)
+def _flags(writer: _Writer, values: Any) -> Any:
+    unlike = writer.builder.fcmp_unordered("!=", values, ir.Constant(FLOATS, [0.0] * 8))
+    return writer.builder.zext(writer.builder.bitcast(unlike, ir.IntType(8)), PLACE)
 
 
-@intrinsic
-def _store_turned(context, lines, chosen, first, turned):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        kinds = signature.args
-        rows = _turned(builder, [builder.extract_value(arguments[3], k) for k in range(8)])
-        places = _lines_at(context, builder, kinds[1], *arguments[1:3])
-        for at, row in zip(places, rows, strict=True):
-            _write(context, builder, kinds[0], arguments[0], at, row)
-        return context.get_dummy_value()
-
-    return types.void(lines, chosen, types.uint64, turned), code
+@_compiled(sum_of, types.float64)
+def _sum_of(writer: _Writer, values: Any) -> Any:
+    parts = [writer.builder.extract_element(values, NUMBER(k)) for k in range(8)]
+    while len(parts) > 1:
+        parts = [writer.builder.fadd(parts[k], parts[k + 1]) for k in range(0, len(parts), 2)]
+    return parts[0]
 
 
-overload(load)(lambda array, at: lambda array, at: _load(array, at))
-overload(store)(lambda array, at, values: lambda array, at, values: _store(array, at, values))
-overload(every)(lambda x: lambda x: _every(x))
-overload(size_of)(lambda values: lambda values: _size_of(values))
-overload(roots)(lambda values: lambda values: _roots(values))
-overload(quotients)(lambda one, other: lambda one, other: _quotients(one, other))
-overload(flags)(lambda values: lambda values: _flags(values))
-overload(sum_of)(lambda values: lambda values: _sum_of(values))
+@_compiled(load_chosen, eight)
+def _load_chosen(writer: _Writer, array: Any, chosen: Any, first: Any) -> Any:
+    data, values = writer.data(0, array), ir.Constant(FLOATS, ir.Undefined)
+    for k, item in enumerate(writer.named(1, chosen, first)):
+        one = writer.builder.load(writer.builder.gep(data, [item]))
+        values = writer.builder.insert_element(values, one, NUMBER(k))
+    return values
 
 
-@overload(where_less)
-def _compiled_where_less(one, other, then, otherwise):  # type: ignore[no-untyped-def]
-    return lambda one, other, then, otherwise: _where_less(one, other, then, otherwise)
+@_compiled(load_turned, types.UniTuple(eight, 8))
+def _load_turned(writer: _Writer, lines: Any, chosen: Any, first: Any) -> Any:
+    rows = [writer.read(0, lines, at) for at in writer.lines(1, chosen, first)]
+    return writer.context.make_tuple(writer.builder, types.UniTuple(eight, 8), writer.turned(rows))
 
 
-@overload(load_chosen)
-def _compiled_load_chosen(array, chosen, first):  # type: ignore[no-untyped-def]
-    return lambda array, chosen, first: _load_chosen(array, chosen, first)
+@_compiled(store_turned, types.none)
+def _store_turned(writer: _Writer, lines: Any, chosen: Any, first: Any, turned: Any) -> Any:
+    rows = writer.turned([writer.builder.extract_value(turned, k) for k in range(8)])
+    for at, row in zip(writer.lines(1, chosen, first), rows, strict=True):
+        writer.write(0, lines, at, row)
 
 
-@overload(load_turned)
-def _compiled_load_turned(lines, chosen, first):  # type: ignore[no-untyped-def]
-    return lambda lines, chosen, first: _load_turned(lines, chosen, first)
+for operation, instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul")):
 
+    @infer_global(operation)
+    class _OfEights(ConcreteTemplate):  # type: ignore[misc]
+        cases = [signature(eight, eight, eight)]  # noqa: RUF012 - as numba wants it
 
-@overload(store_turned)
-def _compiled_store_turned(lines, chosen, first, turned):  # type: ignore[no-untyped-def]
-    return lambda lines, chosen, first, turned: _store_turned(lines, chosen, first, turned)
-
-
-@overload(operator.add)
-def _sum(a, b):  # type: ignore[no-untyped-def]
-    return (lambda a, b: _add(a, b)) if a == b == eight else None
-
-
-@overload(operator.sub)
-def _difference(a, b):  # type: ignore[no-untyped-def]
-    return (lambda a, b: _subtract(a, b)) if a == b == eight else None
-
-
-@overload(operator.mul)
-def _product(a, b):  # type: ignore[no-untyped-def]
-    return (lambda a, b: _multiply(a, b)) if a == b == eight else None
+    @lower_builtin(operation, eight, eight)
+    def _lowered(context, builder, called, arguments, instruction=instruction):  # type: ignore[no-untyped-def]
+        return getattr(builder, instruction)(*arguments)

@@ -73,7 +73,7 @@ def blocks(n):  # type: ignore[no-untyped-def]
     return (np.uint64(n) + np.uint64(7)) >> SHIFT
 
 
-@jit
+@inlined
 def fill_up(entries: Entries, n: int, last: int) -> None:
     """The last of the blocks of n entries is filled up with a column that nobody has."""
     for j in range(np.uint64(n), blocks(n) << SHIFT):
@@ -115,7 +115,7 @@ def put_back(flat: Floats, entries: Entries, n: int) -> None:
         store_turned(flat, entries.column, g * EIGHT, lines_of(block, g, u, w))
 
 
-@jit
+@inlined
 def observe(flat: Floats, entries: Entries, n: int) -> bool:
     """As `take_out`, and the row's values enter the statistics of their columns: whether one has strayed.
 
@@ -160,7 +160,7 @@ def _clip(flat: Floats, entries: Entries, n: int) -> bool:
     return strayed
 
 
-@jit
+@inlined
 def step(block: Floats, n: int, bias: float) -> tuple[float, float]:
     """(1 over the row's length, how far a whole step goes): the steps of a standardised row; A is kept."""
     sums = every(0.0)
