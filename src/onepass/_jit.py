@@ -7,6 +7,7 @@ no folder is writable it is compiled anew in each process, with one notice.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,7 +18,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import lower_builtin, overload, type_callable
 
 try:
     from onepass._kernel_cache import KernelCache, serve_kernels
@@ -108,22 +109,46 @@ def by_type(table: Mapping[type, Function]) -> Function:
     return chosen
 
 
+def instructions(function: Function, result: Callable[..., Any]) -> Callable[[Function], Function]:
+    """What the decorated function writes stands, compiled, for a call of `function`; `result` is the type of that.
+
+    The writer is handed numba's context, a builder, the types of the arguments, and these. A function of its own for
+    each, as `intrinsic` and `overload` make it, would take longer to compile wherever it is called first.
+    """
+    parameters = inspect.signature(function)
+
+    def known(write: Function) -> Function:
+        def typing(context: Any) -> Any:
+            def typer(*kinds: Any) -> Any:
+                return result(*kinds)
+
+            typer.pysig = parameters  # type: ignore[attr-defined]
+            return typer
+
+        def code(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+            found = write(context, builder, called.args, *arguments)
+            return context.get_dummy_value() if called.return_type == types.none else found
+
+        type_callable(function)(typing)
+        lower_builtin(function, types.VarArg(types.Any))(code)
+        return write
+
+    return known
+
+
+def whole_number(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """A whole number of any type as one of 64 bits without a sign."""
+    return context.cast(builder, value, kind, types.uint64)
+
+
 def trailing_zeros(word: Any) -> Any:
     """How many zeros stand below the lowest one of a 64-bit word (64 if there is none): an instruction, compiled."""
     return np.uint64((int(word) & -int(word)).bit_length() - 1 if word else 64)
 
 
-@intrinsic
-def _trailing_zeros(context, word):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), False))
-
-    return types.uint64(types.uint64), code
-
-
-@overload(trailing_zeros)
-def _compiled_trailing_zeros(word):  # type: ignore[no-untyped-def]
-    return lambda word: _trailing_zeros(word)
+@instructions(trailing_zeros, lambda word: types.uint64)
+def _trailing_zeros(context: Any, builder: Any, kinds: Any, word: Any) -> Any:
+    return builder.cttz(whole_number(context, builder, kinds[0], word), ir.Constant(ir.IntType(1), False))
 
 
 def fused(x: Any, y: Any, z: Any) -> Any:
@@ -134,33 +159,21 @@ def fused(x: Any, y: Any, z: Any) -> Any:
     return x * y + z
 
 
-@intrinsic
-def _fused(context, x, y, z):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        kind = arguments[0].type
-        shape = ir.FunctionType(kind, [kind, kind, kind])
-        return builder.call(builder.module.declare_intrinsic("llvm.fmuladd", (kind,), shape), arguments)
-
-    return x(x, x, x), code
-
-
-@overload(fused)
-def _compiled_fused(x, y, z):  # type: ignore[no-untyped-def]
-    return lambda x, y, z: _fused(x, y, z)
+@instructions(fused, lambda x, y, z: x if x == y == z else None)
+def _fused(context: Any, builder: Any, kinds: Any, *arguments: Any) -> Any:
+    kind = arguments[0].type
+    shape = ir.FunctionType(kind, [kind, kind, kind])
+    return builder.call(builder.module.declare_intrinsic("llvm.fmuladd", (kind,), shape), arguments)
 
 
 def prefetch(array: Any, at: Any) -> None:
     """Tell the processor that array[at] will be wanted; compiled, an instruction that reads nothing and cannot fail."""
 
 
-@intrinsic
-def _prefetch(context, array, at):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        with suppress(ImportError, AttributeError, TypeError):  # what is not public in numba may change; do without
-            _ask_for(context, builder, signature.args[0], *arguments)
-        return context.get_dummy_value()
-
-    return types.void(array, types.uint64), code
+@instructions(prefetch, lambda array, at: types.none)
+def _prefetch(context: Any, builder: Any, kinds: Any, array: Any, at: Any) -> Any:
+    with suppress(ImportError, AttributeError, TypeError):  # what is not public in numba may change; do without
+        _ask_for(context, builder, kinds[0], array, whole_number(context, builder, kinds[1], at))
 
 
 def _ask_for(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> None:
@@ -174,11 +187,6 @@ def _ask_for(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> None
     fetch = builder.module.declare_intrinsic("llvm.prefetch", (place,), shape)
     to_read, into_all_caches, not_code = number(0), number(3), number(1)
     builder.call(fetch, [builder.bitcast(item, place), to_read, into_all_caches, not_code])
-
-
-@overload(prefetch)
-def _compiled_prefetch(array, at):  # type: ignore[no-untyped-def]
-    return lambda array, at: _prefetch(array, at)
 
 
 def _everywhere(builder: Any, value: Any, size: int) -> Any:
@@ -204,34 +212,19 @@ def _bits(found: Any) -> Any:
     return np.packbits(found, bitorder="little").view(np.uint64)[0]
 
 
-def _compare(relation: str) -> Any:
+def _compare(relation: str, function: Function) -> None:
     """The instruction that holds 64 bytes against one."""
+    block = ir.VectorType(ir.IntType(8), 64)
 
-    @intrinsic
-    def compared(context, text, at, byte):  # type: ignore[no-untyped-def]
-        block = ir.VectorType(ir.IntType(8), 64)
-
-        def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            whole = context.make_array(signature.args[0])(context, builder, arguments[0])
-            place = builder.bitcast(builder.gep(whole.data, [arguments[1]]), block.as_pointer())
-            found = builder.icmp_unsigned(
-                relation, builder.load(place, align=1), _everywhere(builder, arguments[2], 64)
-            )
-            return builder.bitcast(found, ir.IntType(64))
-
-        return types.uint64(text, types.uint64, types.uint8), code
-
-    return compared
+    @instructions(function, lambda text, at, byte: types.uint64)
+    def compared(context: Any, builder: Any, kinds: Any, text: Any, at: Any, byte: Any) -> Any:
+        whole = context.make_array(kinds[0])(context, builder, text)
+        first = builder.gep(whole.data, [whole_number(context, builder, kinds[1], at)])
+        place = builder.bitcast(first, block.as_pointer())
+        wanted = _everywhere(builder, context.cast(builder, byte, kinds[2], types.uint8), 64)
+        found = builder.icmp_unsigned(relation, builder.load(place, align=1), wanted)
+        return builder.bitcast(found, ir.IntType(64))
 
 
-_equal_bytes, _lower_bytes = _compare("=="), _compare("<")
-
-
-@overload(equal_bytes)
-def _compiled_equal_bytes(text, at, byte):  # type: ignore[no-untyped-def]
-    return lambda text, at, byte: _equal_bytes(text, at, byte)
-
-
-@overload(lower_bytes)
-def _compiled_lower_bytes(text, at, byte):  # type: ignore[no-untyped-def]
-    return lambda text, at, byte: _lower_bytes(text, at, byte)
+_compare("==", equal_bytes)
+_compare("<", lower_bytes)

@@ -7,7 +7,6 @@ own would be, so that results have the same bits on every processor, compiled or
 
 from __future__ import annotations
 
-import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +16,9 @@ from llvmlite import ir
 from numba import types
 from numba.core import datamodel
 from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
-from numba.extending import lower_builtin, register_model, type_callable
+from numba.extending import lower_builtin, register_model
+
+from onepass._jit import instructions, whole_number
 
 DOUBLE, PLACE, NUMBER = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 FLOATS = ir.VectorType(DOUBLE, 8)
@@ -103,26 +104,14 @@ def store_turned(lines: Any, chosen: Any, first: Any, turned: Any) -> None:
 
 
 # --- compiled ---------------------------------------------------------------------------------------------------------
-# Each becomes a few instructions where it is called; a function of its own for each would take longer to compile.
-
-
 def _compiled(function: Callable[..., Any], result: Any) -> Callable[..., Any]:
-    """Compiled, a call of the function is what the decorated one writes, and has this type."""
+    """What the decorated function writes stands, compiled, for a call of this one, whose type that is."""
 
     def known(write: Callable[..., Any]) -> Callable[..., Any]:
-        def typing(context: Any) -> Any:
-            def typer(*arguments: Any) -> Any:
-                return result
+        @instructions(function, lambda *kinds: result)
+        def code(context: Any, builder: Any, kinds: Any, *arguments: Any) -> Any:
+            return write(_Writer(context, builder, kinds), *arguments)
 
-            typer.pysig = inspect.signature(function)  # type: ignore[attr-defined]
-            return typer
-
-        def code(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
-            found = write(_Writer(context, builder, called.args), *arguments)
-            return context.get_dummy_value() if result == types.none else found
-
-        type_callable(function)(typing)
-        lower_builtin(function, types.VarArg(types.Any))(code)
         return write
 
     return known
@@ -140,7 +129,7 @@ class _Writer:
 
     def number(self, place: int, at: Any) -> Any:
         """A whole number as one of 64 bits."""
-        return self.context.cast(self.builder, at, self.kinds[place], types.uint64)
+        return whole_number(self.context, self.builder, self.kinds[place], at)
 
     def read(self, place: int, array: Any, at: Any) -> Any:
         """Eight items of an array."""
