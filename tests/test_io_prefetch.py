@@ -136,7 +136,7 @@ def test_closed_early_nothing_goes_on(threads, room, beside):
     ahead = Prefetcher(tasks(10_000), threads, room, beside=beside)
     assert next(iter(ahead)) == (0, 0)
     assert ahead.close()
-    assert not any(thread.name.startswith("onepass") for thread in threading.enumerate())
+    assert not any(thread.name.startswith(("onepass-read", "onepass-parse")) for thread in threading.enumerate())
 
 
 def test_a_dealer_that_waits_forever_is_left_behind():

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 def exported(package: str, home: dict[str, str], name: str) -> Any:
     """A name of a package, whose module `home` says; AttributeError if it is none of its own.
 
-    >>> exported("onepass", {"looks": "looks"}, "looks")(128)
-    True
-    >>> exported("onepass", {"looks": "looks"}, "nothing")
+    >>> exported("onepass", {"next_look": "looks"}, "next_look")(127)
+    128
+    >>> exported("onepass", {"next_look": "looks"}, "nothing")
     Traceback (most recent call last):
     AttributeError: module 'onepass' has no attribute 'nothing'
     """

@@ -18,7 +18,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, cached_property
 from typing import Any
 
-from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from llvmlite.binding import parse_assembly
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime import rtsys
 from numba.core.types.misc import unliteral
@@ -66,7 +67,7 @@ class KernelCache:
     @cached_property
     def _cache(self) -> Any:
         try:
-            found = FunctionCache(self._function)
+            found = (FunctionCache if self._part else _LeanCache)(self._function)
         except RuntimeError:  # numba finds neither the package folder nor the home writable
             self._notice()
             return NullCache()
@@ -107,6 +108,27 @@ class KernelCache:
     def flush(self) -> None:
         """Forget all of it."""
         self._cache.flush()
+
+
+class _Lean(CompileResultCacheImpl):  # type: ignore[misc]
+    """What is stored of a kernel, without the code in which others would take it in: they take its `.inner` part.
+
+    To read that code and to list its symbols is half of what loading a kernel takes. The name by which Python calls it
+    must be there.
+    """
+
+    def reduce(self, compiled: Any) -> Any:
+        whole = super().reduce(compiled)
+        with suppress(AttributeError, TypeError, ValueError):  # else all of it is stored
+            (name, kind, (machine_code, _)), *rest = whole
+            called = compiled.fndesc.llvm_cpython_wrapper_name
+            stub = parse_assembly(f'define void @"{called}"() {{ ret void }}')
+            return ((name, kind, (machine_code, stub.as_bitcode())), *rest) if kind == "object" else whole
+        return whole
+
+
+class _LeanCache(FunctionCache):  # type: ignore[misc]
+    _impl_class = _Lean
 
 
 @cache
