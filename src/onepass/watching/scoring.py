@@ -14,7 +14,6 @@ from onepass.rows import AnyRows, Dense, Floats, Ints, Rows
 from onepass.watching.board import Board, JudgedRows
 
 AHEAD = np.uint64(128)  # values ahead whose lines are asked for
-NEAR = 1 << 19  # weights of so few, 4 MB, are met often enough to be at hand without being asked for
 EIGHT = np.uint64(8)
 
 
@@ -66,12 +65,10 @@ def _eight_rows(rows, i, weights):  # type: ignore[no-untyped-def]
     indices, values = rows.indices, rows.values
     j, end = np.uint64(rows.indptr[i]), np.uint64(rows.indptr[i + np.uint64(1)])
     ahead = AHEAD if end + AHEAD <= np.uint64(indices.size) else np.uint64(0)
-    far = weights.size > NEAR
     s0 = s1 = s2 = s3 = every(0.0)
     while j + np.uint64(4) <= end:
-        if far:
-            for q in range(np.uint64(4)):
-                prefetch(weights, np.uint64(np.uint32(indices[j + ahead + q])) * EIGHT)
+        for q in range(np.uint64(4)):
+            prefetch(weights, np.uint64(np.uint32(indices[j + ahead + q])) * EIGHT)
         s0 = s0 + _product(weights, np.uint32(indices[j]), values[j])
         s1 = s1 + _product(weights, np.uint32(indices[j + np.uint64(1)]), values[j + np.uint64(1)])
         s2 = s2 + _product(weights, np.uint32(indices[j + np.uint64(2)]), values[j + np.uint64(2)])
