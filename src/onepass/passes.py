@@ -36,7 +36,7 @@ from onepass.outputs import outputs_of
 from onepass.pass_trace import detached, trace_of
 from onepass.regimes import Regimes
 from onepass.regret_bound import Regret, regret
-from onepass.rows import AnyRows, Floats, Ints, part, take
+from onepass.rows import AnyRows, Dense, Floats, Ints, Rows, part, take
 from onepass.runs import RENEW, LearnerRun, UnsoundError, begin
 from onepass.runs.run import values_in
 from onepass.scaling import AUTO_ROWS, RowScaling
@@ -306,15 +306,19 @@ class Pass(Options, Certified):
         if joins:
             self._must_stay_two(batch)
         self._must_be_meant(batch.labels)
-        with self._background.running(self._pays_for_thread(batch)), run.rates_of(self.rounds, len(batch.y)):
+        with self._background.running(self._pays_for_thread(X, batch)), run.rates_of(self.rounds, len(batch.y)):
             if joins:
                 self._learn_joining(batch)
             elif not self._learn_unchecked(batch):
                 self._learn_checked(self.intake.check(batch))
 
-    def _pays_for_thread(self, batch: Batch) -> bool:
-        """Whether what looks at the rows should do so beside the learner."""
-        return len(batch.spans) > 1 or values_in(batch.rows) >= THREADED
+    def _pays_for_thread(self, X: Any, batch: Batch) -> bool:
+        """Whether what looks at the rows should do so beside the learner.
+
+        Rows that come as kernels want them come from readers, races and workers, which have the other cores parse.
+        """
+        several, ready = len(batch.spans) > 1, isinstance(X, (Rows, Dense))
+        return several or (values_in(batch.rows) >= THREADED and not ready)
 
     def check(self, X: Any, y: Any) -> None:
         """Raise what `feed` would raise for what these rows hold, and learn nothing: for who feeds them in parts."""
