@@ -18,6 +18,7 @@ ROOMS = {
     "passes": (
         "test_passes",
         "test_pass_parts",
+        "test_background",
         "test_joining",
         "test_watching",
         "test_same_bits",

@@ -426,3 +426,24 @@ def test_a_model_is_shown_to_beat_a_guess_only_where_bounds_say_so():
     below = Certificate(**{**vars(near), "risk": near.baseline.least - 0.01})
     assert below.beats_baseline is True
     assert "not shown" not in str(below)
+
+
+def test_the_root_of_betting_is_never_passed():
+    """Newton's steps against the definition in exact fractions of a bet, where δ is near 1 as where it is tiny."""
+    from decimal import Decimal, getcontext
+
+    from onepass.certificates.betting import BETS, betting
+
+    getcontext().prec = 60
+    bets = [Decimal(float(c)) for c in BETS]
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        rounds = int(10 ** rng.uniform(0, 9))
+        lost = int(rng.binomial(min(rounds, 10**6), 10 ** rng.uniform(-5, 0)))
+        delta = float(rng.choice([10 ** rng.uniform(-30, -0.1), 1.0 - 10 ** rng.uniform(-12, -1)]))
+        sums = lost * np.log1p(-BETS)
+        mu = Decimal(betting(rounds, sums, delta))
+        wealth = sum(
+            (Decimal(float(s)) - rounds * (1 - c * mu).ln()).exp() for s, c in zip(sums, bets, strict=True)
+        ) / len(bets)
+        assert mu == 1 or wealth >= (1 - Decimal("1e-11")) / Decimal(delta)

@@ -310,3 +310,19 @@ def _refused(X, y):
     with pytest.raises(ValueError, match=r"contains NaN|contains infinity"):
         estimator.fit(X, y)
     return estimator
+
+
+def test_what_is_not_finite_is_refused_behind_a_stop_too():
+    X = np.random.default_rng(0).normal(size=(80_000, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[-1, 0] = np.nan
+    for seed in range(4):
+        with pytest.raises(ValueError, match="contains NaN"):
+            OnePassClassifier(stop_at=0.4, random_state=seed).fit(X, y)
+
+
+def test_a_first_piece_that_is_refused_fixes_nothing():
+    estimator = OnePassClassifier()
+    with pytest.raises(ValueError, match="contains NaN"):
+        estimator.partial_fit([[np.nan, 1.0, 2.0]], [1], classes=[0, 1])
+    assert vars(estimator).keys() == vars(OnePassClassifier()).keys()

@@ -276,3 +276,27 @@ def test_mistakes_of_every_class_are_counted_where_classes_join(learner):
     assert {rate.label: round(300 * rate.observed) for rate in rates} == wrong
     assert CONVERSIONS["suffix"].mistakes(run.trace(), 0).tolist() == [wrong[rate.label] for rate in rates]
     assert run.trace().tally.kinds.sum(axis=0).tolist() == [wrong[label] for label in run.intake.labels.classes]
+
+
+def test_after_a_class_has_joined_adaptive_grows_as_one_that_was_restored():
+    """The line behind all columns, with which blocks of eight are filled up, is no column's."""
+
+    def rows(count, classes, extra=None, seed=0):
+        rng = np.random.default_rng(seed)
+        X = np.zeros((count, 10 if extra is None else extra + 1))
+        X[:, :10] = rng.normal(size=(count, 10)) * (rng.random((count, 10)) < 0.5)
+        if extra is not None:
+            X[::3, extra] = rng.normal(size=len(X[::3]))
+        return csr(X), rng.integers(0, classes, count)
+
+    def learned(restored):
+        run = Pass("adaptive", conversion="last")
+        run.feed(*rows(200, 2))
+        run.feed(*rows(50, 3, seed=1))
+        room = len(run.learner_run.store.columns) - 1
+        if restored:
+            run.restore(run.state())
+        run.feed(*rows(600, 3, room, seed=2))
+        return run.model("last").weights
+
+    np.testing.assert_array_equal(learned(False), learned(True))

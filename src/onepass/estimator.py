@@ -193,9 +193,8 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, **unsupported: Any) -> OnePassClassifier:
         """Learn from X, y in one pass, forgetting all that went before."""
         _refuse(unsupported)
-        before = self.__dict__.copy()
-        try:
-            X, y = self._checked(X, y, reset=True)
+        with self._or_as_before():
+            X, y = self._checked(X, y, reset=True, finite=self.stop_at is not None)  # past a stop nobody looks
             self._start(_distinct(y), len(y))
             if not self.shuffle:
                 self._feed(X, y)
@@ -205,11 +204,18 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 part = order[first : first + CHUNK]
                 if not self._pass.stopped:
                     self._feed(X[part], y[part])
-        except BaseException:  # rows that were refused leave what was fitted before
+        return self
+
+    @contextmanager
+    def _or_as_before(self) -> Iterator[None]:
+        """Rows that are refused leave what was fitted before, or nothing."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
-        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, **unsupported: Any) -> OnePassClassifier:
         """Learn from more rows, in the order given; the first call names all `classes`."""
@@ -218,17 +224,15 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         run = self.__dict__.get("_pass")
         if run is not None and classes is None and run.feed_one(X, y):
             return self
-        X, y = self._checked(X, y, reset=run is None)
         if run is None:
-            if classes is None:
-                raise ValueError("classes: the first call of partial_fit must name all classes")
-            self._start(np.unique(classes))
-            try:
+            with self._or_as_before():
+                X, y = self._checked(X, y, reset=True)
+                if classes is None:
+                    raise ValueError("classes: the first call of partial_fit must name all classes")
+                self._start(np.unique(classes))
                 self._feed(X, y)
-            except BaseException:
-                del self._pass  # a first call that was refused fixes nothing
-                raise
             return self
+        X, y = self._checked(X, y, reset=False)
         if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes: {np.unique(classes)} differ from those of the first call, {self.classes_}")
         self._feed(X, y)
@@ -242,12 +246,12 @@ class OnePassClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             assert_all_finite(X, input_name="X")
             raise
 
-    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[Any, Array]:
+    def _checked(self, X: Any, y: Any, reset: bool, finite: bool = False) -> tuple[Any, Array]:
         check_structure(X)
         refuse_masked(y, "y")
         with _tables_named(X):
             X, y = validate_data(
-                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=False
+                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset, ensure_all_finite=finite
             )
         if y.dtype.kind not in "biu":  # whole numbers are classes as they are, and looking at all of them takes time
             check_classification_targets(y)

@@ -354,6 +354,7 @@ class Pass(Options, Certified):
                     self._join(stage.labels)
                 self._learn_checked(stage)
         except (LimitError, DataError):
+            self._background.abandon()
             self._restore(before)
             raise
 
@@ -403,7 +404,9 @@ class Pass(Options, Certified):
         self._widen(batch.width)
         try:
             self._learn_pieces(batch, CHECKED)
+            self._background.join()
         except (LimitError, DataError):
+            self._background.abandon()
             if before is not None:
                 self._restore(before)
             raise
@@ -428,13 +431,14 @@ class Pass(Options, Certified):
         try:
             self._learn_pieces(batch, Way(batch.columns, checked=False, marked=several))
             run.fold_if_due()
-        except (UnsoundError, LimitError) as error:
             self._background.join()
+        except (UnsoundError, LimitError, DataError) as error:
+            self._background.abandon()
             run.rewind(before)
             self._restore_own(own)
             if seen is not None:  # of one piece they are shown the rows once these are learned
                 self.observers.rewind(seen)
-            if isinstance(error, LimitError):
+            if not isinstance(error, UnsoundError):
                 raise
             return False
         return True

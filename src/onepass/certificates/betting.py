@@ -39,7 +39,7 @@ def betting(rounds: int, log_bets: Floats, delta: float) -> float:
     """
     if rounds <= 0:
         return 1.0
-    alone = -np.expm1((_summed(log_bets) + np.log(delta / BETS.size)) / rounds) / BETS
+    alone = -np.expm1((_summed(log_bets) + np.log(delta) - np.log(BETS.size)) / rounds) / BETS
     mu, step = min(1.0, float(alone.min())), np.inf
     while step > 1e-12 * mu:
         above, slope = _rise(mu, rounds, log_bets, delta)
@@ -54,10 +54,10 @@ def _rise(mu: float, rounds: int, log_bets: Floats, delta: float) -> tuple[float
     """(what `excess` is at μ, how fast it rises there)."""
     exponent = _summed(log_bets) - rounds * np.log1p(-BETS * mu)
     top = exponent.max()
-    wealth = np.exp(exponent - top)
-    whole = wealth.sum()
-    slope = rounds * (wealth @ (BETS / (1.0 - BETS * mu))) / whole
-    return float(top + np.log(whole * (delta / BETS.size))), float(slope)
+    less = np.expm1(exponent - top)  # as a difference from 1: δ may be near it
+    mean, wealth = less.mean(), 1.0 + less
+    slope = rounds * (wealth @ (BETS / (1.0 - BETS * mu))) / wealth.sum()
+    return float(top + np.log1p(mean) + np.log(delta)), float(slope)
 
 
 def _summed(log_bets: Floats) -> Floats:

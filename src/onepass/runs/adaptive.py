@@ -116,7 +116,7 @@ class AdaptiveRun(LoggedRun):
         b, ub = spread(old.b[None], outputs)[0], spread(old.ub[None], outputs)[0]
         shared = (*old[:2], b, ub, np.zeros(outputs), *old[5:10])
         if isinstance(old, Single):
-            w, u = (spread(old.columns[:, [place]], outputs) for place in (W, U))
+            w, u = (spread(old.columns[:-1, [place]], outputs) for place in (W, U))
             old.columns[:, [W, U]] = 0.0
         else:
             w, u = spread(old.w, outputs), spread(old.u, outputs)
