@@ -79,11 +79,17 @@ def watching(X, y, learner: str) -> None:
     cores = os.sched_getaffinity(0)
     for words, labels in (("two classes", y), ("four classes", several)):
         for used in (cores, {min(cores)}):
-            os.sched_setaffinity(0, used)
+            keep_to(used)
             plain, watched = (best(partial(feed, X, labels, learner, how), 4) for how in ("average", "frozen"))
             more = f"{plain:.3f} → {watched:.3f} s, {(watched - plain) / plain:+.2f} ×"
             print(f"watching, {words}, {len(used)} core{'s' * (len(used) > 1)}: {more}")
-        os.sched_setaffinity(0, cores)
+        keep_to(cores)
+
+
+def keep_to(cores: set[int]) -> None:
+    """Let every thread of this process run on these cores only, those that are there already too."""
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), cores)
 
 
 def feed(X, y, learner: str, conversion: str) -> None:

@@ -1,11 +1,12 @@
 """From a text file to a saved model: the whole command, start-up included, against Vowpal Wabbit and scikit-learn.
 
-    python benchmarks/text_to_model.py [--sizes 0.5 2] [--runs 5] [--folder DIR] [--learner perceptron]
+    python benchmarks/text_to_model.py [--sizes 0.5 2] [--runs 6] [--folder DIR] [--learner perceptron]
 
 Writes svmlight and Vowpal Wabbit files of newswire documents (the Perceptron errs on 1 % to 6 % of them), then runs the
 programs in turn and prints medians, ratios and peak memory. All find the same machine: just before each run its file
 is read, and half a gigabyte written and freed, since on a virtual machine whoever comes first to memory fetches it from
-the host. scikit-learn's loader reads the smallest file only, unless asked: it needs minutes and gigabytes.
+the host; and each round has an order of its own, since it matters who ran before. scikit-learn's loader reads the
+smallest file only, unless asked: it needs minutes and gigabytes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
+import random
 import resource
 import statistics
 import subprocess
@@ -129,7 +131,7 @@ PROGRAMS = {
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--sizes", type=float, nargs="*", default=[0.5, 2.0])
-    options.add_argument("--runs", type=int, default=5)
+    options.add_argument("--runs", type=int, default=6)
     options.add_argument("--folder", type=Path)
     options.add_argument("--learner", help="another learner than the default")
     options.add_argument("--sklearn-runs", type=int, default=1)
@@ -147,8 +149,8 @@ def main() -> None:
         print(f"\n{size:g} GB of svmlight ({os.path.getsize(files['svm']):,} bytes)")
         spent: dict[str, list[float]] = {name: [] for name in PROGRAMS}
         memory: dict[str, float] = {}
-        for _ in range(args.runs):
-            for name, (program, kind) in PROGRAMS.items():
+        for k in range(args.runs):
+            for name, (program, kind) in random.Random(k).sample([*PROGRAMS.items()], len(PROGRAMS)):
                 seconds, peak = run_ready(program(files[kind], out), files[kind])
                 spent[name].append(seconds)
                 memory[name] = max(peak, memory.get(name, 0.0))

@@ -19,6 +19,7 @@ from onepass.runs.adapting import (
     INTERCEPT,
     LOSSES,
     MET,
+    UNCENTRED,
     Multiple,
     Single,
     Store,
@@ -26,7 +27,7 @@ from onepass.runs.adapting import (
     standardise,
     sum_columns,
 )
-from onepass.runs.adaptive_blocks import BLOCK, COUNT, INV, S1, S2, A, Columns, Entries, U, W
+from onepass.runs.adaptive_blocks import BLOCK, COUNT, INV, MU, S1, S2, A, Columns, Entries, U, W
 from onepass.runs.carrying import SUMS, Carried, changes
 from onepass.runs.logged import LoggedRun
 from onepass.runs.run import Frame, UnsoundError, values_in
@@ -112,9 +113,10 @@ class AdaptiveRun(LoggedRun):
 
     def join(self, outputs: int) -> None:
         super().join(outputs)
-        old = self.store
+        old, db = self.store, np.zeros(outputs)
         b, ub = spread(old.b[None], outputs)[0], spread(old.ub[None], outputs)[0]
-        shared = (*old[:2], b, ub, np.zeros(outputs), *old[5:10])
+        known = (old.numbers, old.dense, old.met, old.in_dense, old.bias)
+        shared = (old.columns, old.flat, b, ub, db, *known)
         if isinstance(old, Single):
             w, u = (spread(old.columns[:-1, [place]], outputs) for place in (W, U))
             old.columns[:, [W, U]] = 0.0
@@ -282,6 +284,7 @@ class AdaptiveRun(LoggedRun):
         need("w" not in carried or len(carried["w"]) == len(carried["u"]) == width, what)
         need(dense.size == carried["numbers"][DENSE] and bool((np.diff(dense) > 0).all()), what)
         need(not dense.size or 0 <= dense[0] <= dense[-1] < width, what)
+        need(carried["numbers"][UNCENTRED] == np.count_nonzero(columns[dense, MU] == 0.0), what)
         need(bool(carried["numbers"][DROPPED]) == state["dropped"], what)
         self.check_record(state, rounds, width)
         return width
@@ -316,8 +319,7 @@ def _empty(outputs: int, bias: float, room: int) -> Store:
 
 
 def _room_for(columns: int) -> tuple[Floats, Columns, Floats]:
-    """Lines, the columns met, and which are dense; each has one more: blocks are filled up with a line of zeros, and
-    what is no new column is written behind those that are known."""
+    """Lines, the columns met, and which are dense; each has one more, for the line of zeros behind all columns."""
     return zeros_in_lines(columns + 1, 8), np.zeros(columns + 1, dtype=np.int32), np.zeros(columns + 1)
 
 
