@@ -104,6 +104,8 @@ def store_turned(lines: Any, chosen: Any, first: Any, turned: Any) -> None:
 
 
 # --- compiled ---------------------------------------------------------------------------------------------------------
+
+
 def _compiled(function: Callable[..., Any], result: Any) -> Callable[..., Any]:
     """What the decorated function writes stands, compiled, for a call of this one, whose type that is."""
 

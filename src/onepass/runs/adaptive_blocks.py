@@ -40,11 +40,11 @@ Columns = npt.NDArray[np.int32]
 
 
 class Entries(NamedTuple):
-    """Room for the columns that a round with loss is about: the row's non-zeros, then the w columns it has not."""
+    """Room for the columns that a round with loss is about: the row's non-zeros, then the dense columns it has not."""
 
     column: Columns
     block: Floats
-    picked: Columns  # of the w columns those to be rescaled
+    picked: Columns  # of the dense columns those to be rescaled
     scale: Floats  # their new scales
     centre: Floats  # and centres
 
